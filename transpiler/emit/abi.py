@@ -1,0 +1,71 @@
+"""KernelAbi: what kernel.rs, ffi.rs, the Python wrapper and the in-process check agree on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from transpiler.ir.symbolic import Sym
+from transpiler.ir.tir import Condition
+
+
+@dataclass(frozen=True)
+class Generic:
+    """A generic of an entry, in order: a dtype parameter or an i32/bool const generic.
+
+    ``value`` is the expression that the launcher (and the check) evaluates: a "dtype" leaf for a
+    type, an expression over constants for a size, a "dim" leaf (-1 when dynamic) for a static dim.
+    """
+
+    name: str
+    kind: Literal["type", "i32", "bool"]
+    value: Sym
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A runtime argument of an entry, in order.
+
+    kind "tensor": ``&Tensor<E, {[..]}>`` from array parameter ``source``; "scalar": a runtime scalar.
+    """
+
+    name: str
+    kind: Literal["tensor", "scalar"]
+    source: str
+    rust_type: str
+
+
+@dataclass(frozen=True)
+class EntryAbi:
+    """One Rust entry and when it is taken."""
+
+    name: str
+    conditions: tuple[Condition, ...]
+    generics: tuple[Generic, ...]
+    arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True)
+class KernelAbi:
+    """A kernel: its C symbol, Python parameters in order (name -> role), entries and decorator hints."""
+
+    operator: str
+    kernel: str
+    symbol: str
+    parameters: tuple[tuple[str, Literal["array", "scalar", "constant"]], ...]
+    entries: tuple[EntryAbi, ...]
+    hints: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CompileInputs:
+    """What the in-process compiler is given for one check of one entry (see transpiler._rust.Module.compile)."""
+
+    entry: str
+    generics: tuple[str, ...]
+    strides: tuple[tuple[str, tuple[int, ...]], ...]
+    specs: tuple[tuple[str, tuple[int, ...], tuple[int, ...], int], ...]
+    scalar_hints: tuple[tuple[str, int], ...]
+    occupancy: int | None = None
+    num_ctas: int | None = None
+    num_worker_warps: int | None = None

@@ -1,0 +1,156 @@
+"""Symbolic compile-time values: what a constant of one specialization is a function of.
+
+The specializer is concolic: it computes with the concrete constants of one specialization and
+keeps beside each the expression over kernel parameters that it came from.  Shapes and const
+generics are printed from the expressions, decisions are recorded as conditions over them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Scalar = int | float | bool | str | None
+
+
+@dataclass(frozen=True)
+class Sym:
+    """An expression over kernel parameters.
+
+    ``op`` is "lit" (args: the value), "param" (a constant parameter's name), "dtype" (an array or
+    scalar parameter's name: its dtype name), "dim"/"stride" (array, axis: the value baked in, or
+    None where dynamic), "rank" (array), or the name of an operator in :data:`OPERATORS`.
+    """
+
+    op: str
+    args: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return to_python(self)
+
+
+def lit(value: Scalar) -> Sym:
+    """The expression that is always ``value``."""
+    return Sym("lit", (value,))
+
+
+def param(name: str) -> Sym:
+    """The constant parameter ``name``."""
+    return Sym("param", (name,))
+
+
+def _next_power_of_2(n: int) -> int:
+    return 1 << max(0, (n - 1).bit_length())
+
+
+# operator -> (Python function, Python text, binding strength of the text; 0 for a call)
+OPERATORS: dict[str, tuple[Any, str, int]] = {
+    "or": (lambda a, b: a or b, "{} or {}", 1),
+    "and": (lambda a, b: a and b, "{} and {}", 2),
+    "not": (lambda a: not a, "not {}", 3),
+    "eq": (lambda a, b: a == b, "{} == {}", 4),
+    "ne": (lambda a, b: a != b, "{} != {}", 4),
+    "lt": (lambda a, b: a < b, "{} < {}", 4),
+    "le": (lambda a, b: a <= b, "{} <= {}", 4),
+    "gt": (lambda a, b: a > b, "{} > {}", 4),
+    "ge": (lambda a, b: a >= b, "{} >= {}", 4),
+    "in": (lambda a, *b: a in b, "{} in ({})", 4),
+    "or_": (lambda a, b: a | b, "{} | {}", 5),
+    "xor": (lambda a, b: a ^ b, "{} ^ {}", 6),
+    "and_": (lambda a, b: a & b, "{} & {}", 7),
+    "lshift": (lambda a, b: a << b, "{} << {}", 8),
+    "rshift": (lambda a, b: a >> b, "{} >> {}", 8),
+    "add": (lambda a, b: a + b, "{} + {}", 9),
+    "sub": (lambda a, b: a - b, "{} - {}", 9),
+    "mul": (lambda a, b: a * b, "{} * {}", 10),
+    "floordiv": (lambda a, b: a // b, "{} // {}", 10),
+    "truediv": (lambda a, b: a / b, "{} / {}", 10),
+    "mod": (lambda a, b: a % b, "{} % {}", 10),
+    "neg": (lambda a: -a, "-{}", 11),
+    "invert": (lambda a: ~a, "~{}", 11),
+    "pow": (lambda a, b: a**b, "{} ** {}", 12),
+    "cdiv": (lambda a, b: -(-a // b), "cdiv({}, {})", 0),
+    "min": (min, "min({}, {})", 0),
+    "max": (max, "max({}, {})", 0),
+    "abs": (abs, "abs({})", 0),
+    "int": (int, "int({})", 0),
+    "float": (float, "float({})", 0),
+    "bool": (bool, "bool({})", 0),
+    "sqrt": (math.sqrt, "sqrt({})", 0),
+    "exp": (math.exp, "exp({})", 0),
+    "log": (math.log, "log({})", 0),
+    "log2": (math.log2, "log2({})", 0),
+    "next_power_of_2": (_next_power_of_2, "next_power_of_2({})", 0),
+    "where": (lambda c, a, b: a if c else b, "({1} if {0} else {2})", 0),
+}
+LEAVES = ("lit", "param", "dtype", "dim", "stride", "rank")
+
+
+def apply(op: str, *args: Sym) -> Sym:
+    """Build ``op(*args)``, folding literals and the identities x+0, x*1, x//1, x-0."""
+    if all(a.op == "lit" for a in args):
+        return lit(OPERATORS[op][0](*(a.args[0] for a in args)))
+    if len(args) == 2:
+        a, b = args
+        if b.op == "lit" and type(b.args[0]) is int:
+            if (op in ("add", "sub") and b.args[0] == 0) or (op in ("mul", "floordiv", "cdiv") and b.args[0] == 1):
+                return a
+        if a.op == "lit" and type(a.args[0]) is int and (op, a.args[0]) in (("add", 0), ("mul", 1)):
+            return b
+    return Sym(op, args)
+
+
+def evaluate(sym: Sym, leaves: Mapping[tuple[Any, ...], Any]) -> Any:
+    """Evaluate under ``leaves``, which maps (op, *args) of each leaf to its value.
+
+    Raises KeyError for an unknown leaf, ArithmeticError as Python does.
+    """
+    if sym.op == "lit":
+        return sym.args[0]
+    if sym.op in LEAVES:
+        return leaves[(sym.op, *sym.args)]
+    return OPERATORS[sym.op][0](*(evaluate(a, leaves) for a in sym.args))
+
+
+def leaves_of(sym: Sym) -> tuple[Sym, ...]:
+    """The non-literal leaves, in order of first use."""
+    if sym.op in LEAVES:
+        return () if sym.op == "lit" else (sym,)
+    return tuple(dict.fromkeys(leaf for a in sym.args for leaf in leaves_of(a)))
+
+
+def _leaf_text(sym: Sym) -> str:
+    match sym.op:
+        case "lit":
+            return repr(sym.args[0])
+        case "param":
+            return str(sym.args[0])
+        case "dtype":
+            return f"{sym.args[0]}.dtype"
+        case "rank":
+            return f"{sym.args[0]}.ndim"
+        case "dim":
+            return f"{sym.args[0]}.shape[{sym.args[1]}]"
+        case _:
+            return f"{sym.args[0]}.strides[{sym.args[1]}]"
+
+
+def to_python(sym: Sym) -> str:
+    """Python text with only the parentheses that are needed."""
+    return _text(sym)[0]
+
+
+def _text(sym: Sym) -> tuple[str, int]:
+    if sym.op in LEAVES:
+        return _leaf_text(sym), 99
+    if sym.op == "in":
+        return f"{_text(sym.args[0])[0]} in ({', '.join(_text(a)[0] for a in sym.args[1:])})", 4
+    _, pattern, strength = OPERATORS[sym.op]
+    parts = []
+    for i, a in enumerate(sym.args):
+        text, inner = _text(a)
+        needs = strength and inner and (inner < strength or (inner == strength and (i > 0 or strength == 4)))
+        parts.append(f"({text})" if needs else text)
+    return pattern.format(*parts), strength or 99

@@ -1,0 +1,205 @@
+"""TIR: the typed tile program of one specialization, in structured SSA.
+
+Operations mirror Tile IR.  Control flow is nested: ``for`` has operands (lower, upper, step,
+*inits), one region whose parameters are (induction, *carried) and which ends in ``continue``;
+``loop`` has operands (*inits), one region with parameters (*carried) ending in ``continue`` or
+``break``; ``if`` has operands (condition,) and two regions without parameters ending in ``yield``
+(or ``continue``/``break``/``return``).  A kernel's body ends in ``return``.
+
+Opcodes and their attributes (``*`` marks optional ones):
+  constant            value, sym                      a scalar or splat; sym: its Sym
+  tensor              name                            the tensor view of an array parameter
+  scalar              name                            a runtime scalar parameter (0-d tile)
+  block_id, num_blocks  axis                          0-d i32
+  dim, stride         axis   (tensor)                 0-d i32 (only dynamic ones; static ones are constants)
+  base                       (tensor)                 0-d pointer tile
+  make_tensor         (base, *dims, *strides)         static: tuple of (int|None) for dims then strides
+  addi subi muli      (a, b)
+  divi                (a, b)  rounding: zero|negative_inf|positive_inf, signed
+  remi mini maxi shri (a, b)  signed;   shli andi ori xori (a, b);  negi absi (a)
+  addf subf mulf divf (a, b)  rounding (nearest_even|zero|..|approx|full), ftz;   fma (a, b, c) rounding, ftz
+  minf maxf           (a, b)  nan, ftz;  remf pow atan2 fpowi (a, b)
+  negf absf floor ceil sin cos tan sinh cosh log log2 (a);  exp tanh (a) rounding;  exp2 rsqrt (a) ftz;  sqrt (a) rounding, ftz
+  cmpi                (a, b)  predicate: eq|ne|lt|le|gt|ge, signed
+  cmpf                (a, b)  predicate, ordered
+  select              (c, a, b)
+  convert             (a)     rounding*               from the operand's dtype to the result's
+  bitcast             (a)
+  iota                ();  reshape broadcast (a);  permute (a) perm;  cat (a, b) axis
+  extract             (a, *index);  insert (value, dst, *index)
+  offset              (ptr, off)
+  view                (tensor)                        the result type says everything
+  num_tiles           (view)  axis
+  load_view           (view, *index, token)  latency*, tma*: bool, ordering, scope*, inbounds -> tile, token
+  store_view          (view, *index, value, token)  the same -> token
+  load_ptr            (ptr, mask*, padding*, token)  has_mask, has_padding, latency* -> tile, token
+  store_ptr           (ptr, value, mask*, token)     has_mask, latency* -> token
+  atomic_rmw          (ptr, value, mask*, token)     has_mask, mode, ordering, scope -> tile, token
+  atomic_cas          (ptr, expected, desired, mask*, token)  has_mask, ordering, scope -> tile, token
+  atomic_red_view     (view, *index, value, token)   mode, ordering, scope -> token
+  make_token ();  join_tokens (*tokens)
+  mma                 (a, b, acc) fast*;  mma_scaled (a, sa, b, sb, acc)
+  reduce scan         (a)  fn: add|mul|min|max|.., axis, reverse (scan), ftz*, rounding*, nan*
+  for loop if continue break yield return
+  assume              (a)  divisor | lower, upper
+  print (*args, token) format -> token;   assert (cond) message
+  hole                (*uses) code, message           an unmapped construct; results may have any type
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from transpiler.diagnostics import NO_SPAN, Diagnostic, Span
+
+from transpiler.ir.symbolic import Sym
+from transpiler.ir.types import DType, Type
+
+PURE_EFFECT_FREE = frozenset({"load_view", "load_ptr"})
+EFFECTS = frozenset(
+    {"store_view", "store_ptr", "atomic_rmw", "atomic_cas", "atomic_red_view", "print", "assert", "gdc_wait",
+     "gdc_launch", "hole"}
+)  # fmt: skip
+TERMINATORS = frozenset({"continue", "break", "yield", "return"})
+
+
+@dataclass(eq=False)
+class Value:
+    """An SSA value. ``hint`` is the author's name for it, or a suggestion ("" for a temporary)."""
+
+    ty: Type
+    hint: str = ""
+    op: Op | None = None  # the defining operation; None for a region parameter
+
+    @property
+    def constant(self) -> Any:
+        """The value of a ``constant`` operation, else None."""
+        return self.op.attrs["value"] if self.op is not None and self.op.opcode == "constant" else None
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """One call of a helper function that was specialized into the caller."""
+
+    function: str
+    index: int  # unique in the kernel
+    parent: CallSite | None
+    span: Span
+
+
+@dataclass(eq=False)
+class Op:
+    """An operation."""
+
+    opcode: str
+    operands: tuple[Value, ...] = ()
+    attrs: dict[str, Any] = field(default_factory=dict)
+    results: tuple[Value, ...] = ()
+    regions: tuple[Block, ...] = ()
+    span: Span = NO_SPAN
+    comments: tuple[str, ...] = ()  # the author's comments above the statement (on its first operation)
+    trailing: str = ""
+    site: CallSite | None = None  # the helper call that this operation came from
+    rule: str = ""  # the rule that made it
+    statement: int = 0  # operations of one Python statement share a number
+
+    @property
+    def result(self) -> Value:
+        """The only result."""
+        (value,) = self.results
+        return value
+
+
+@dataclass(eq=False)
+class Block:
+    """Operations in order; the last one is a terminator."""
+
+    params: list[Value] = field(default_factory=list)
+    ops: list[Op] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A decision taken on the way: ``sym`` evaluated to ``outcome`` (printed as a path condition)."""
+
+    sym: Sym
+    outcome: Any
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True)
+class ArrayUse:
+    """How the kernel uses an array parameter: its dtype and what of it is static in this entry.
+
+    ``dims``/``strides``: per axis, an int where the text fixes it, None where it is dynamic;
+    ``metadata`` is true if the kernel reads dims or strides, so that their pattern is part of the text.
+    """
+
+    name: str
+    dtype: DType
+    rank: int
+    dims: tuple[int | None, ...]
+    strides: tuple[int | None, ...]
+    metadata: bool
+    used: bool
+
+
+@dataclass(eq=False)
+class Kernel:
+    """The residual program of one kernel for one specialization."""
+
+    name: str
+    span: Span
+    params: tuple[str, ...]  # all Python parameters, in order
+    arrays: dict[str, ArrayUse]
+    scalars: dict[str, DType]
+    constants: dict[str, Any]  # concrete values of constant parameters
+    body: Block
+    conditions: tuple[Condition, ...]
+    hints: dict[str, Any]  # the decorator's: occupancy, num_ctas, num_worker_warps -> int or {target: int}
+    dtype_class: dict[str, str]  # array -> representative array of its unified dtype, or "" when fixed
+    holes: tuple[Diagnostic, ...] = ()
+    docstring: str = ""
+    comments: tuple[str, ...] = ()
+    helper_returns: dict[int, tuple[Value, ...]] = field(default_factory=dict)  # call site index -> returned values
+    helper_args: dict[int, tuple[tuple[str, Any], ...]] = field(default_factory=dict)  # index -> (name, Value|const)
+    const_names: dict[Sym, str] = field(default_factory=dict)  # author's names for derived constants
+    param_comments: dict[str, str] = field(default_factory=dict)
+
+
+def walk(block: Block) -> Iterator[Op]:
+    """Every operation, a region's operations after their parent."""
+    for op in block.ops:
+        yield op
+        for region in op.regions:
+            yield from walk(region)
+
+
+def dump(kernel: Kernel) -> str:
+    """Pretty-print (the language of the tests)."""
+    names: dict[Value, str] = {}
+
+    def name(v: Value) -> str:
+        if v not in names:
+            names[v] = f"%{len(names)}" + (f".{v.hint}" if v.hint else "")
+        return names[v]
+
+    lines = [f"kernel {kernel.name}({', '.join(kernel.params)})"]
+    lines += [f"  where {c.sym} is {c.outcome!r}" for c in kernel.conditions]
+
+    def emit(block: Block, pad: str) -> None:
+        for op in block.ops:
+            attrs = ", ".join(f"{k}={v}" for k, v in op.attrs.items() if v is not None and k != "sym")
+            head = f"{', '.join(map(name, op.results))} = " if op.results else ""
+            types = f" : {', '.join(str(r.ty) for r in op.results)}" if op.results else ""
+            args = f"({', '.join(map(name, op.operands))})" if op.operands else ""
+            lines.append(f"{pad}{head}{op.opcode}{args}{' {' + attrs + '}' if attrs else ''}{types}")
+            for region in op.regions:
+                lines.append(f"{pad}  [{', '.join(f'{name(p)}: {p.ty}' for p in region.params)}] {{")
+                emit(region, pad + "    ")
+                lines.append(f"{pad}  }}")
+
+    emit(kernel.body, "  ")
+    return "\n".join(lines) + "\n"
