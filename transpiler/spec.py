@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 DTYPES = (
     "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -24,49 +24,75 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _axes(value: object, ndim: int) -> object:
+    """Spread a single number over all axes, and read "?" (TOML has no null) as None."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return (value,) * ndim
+    if isinstance(value, list | tuple):
+        return tuple(None if item == "?" else item for item in value)
+    return value
+
+
+Axes = Annotated[tuple[int, ...], WithJsonSchema({"anyOf": [
+    {"type": "integer", "minimum": 1}, {"type": "array", "items": {"type": "integer", "minimum": 1}}]})]  # fmt: skip
+OptionalAxes = Annotated[tuple[int | None, ...], WithJsonSchema({"anyOf": [
+    {"type": "integer"}, {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"const": "?"}, {"type": "null"}]}},
+]})]  # fmt: skip
+
+
 class ArraySpec(Model):
     """What is known of one array argument; the lists have one item per axis.
 
-    ``shape_constant``/``stride_constant`` hold the value baked in, or None where it is dynamic;
+    ``shape_constant``/``stride_constant`` hold the value baked in, or None ("?" in TOML) where it is dynamic;
     ``*_divisible_by`` hold known divisors (in elements; bytes for ``base_addr_divisible_by``).
+    One number in the place of a list stands for all axes.  Left out: row-major, nothing baked in, no divisor
+    known, and strides that aren't negative.
     """
 
     kind: Literal["array"] = "array"
     dtype: DType
-    ndim: int = Field(ge=0, le=8)
+    ndim: int = Field(ge=0, le=8, strict=True)
     index_dtype: Literal["int32", "int64"] = "int32"
-    shape_constant: tuple[int | None, ...] = ()
-    stride_constant: tuple[int | None, ...] = ()
-    shape_divisible_by: tuple[int, ...] = ()
-    stride_divisible_by: tuple[int, ...] = ()
-    stride_lower_bound_incl: tuple[int | None, ...] = ()
-    base_addr_divisible_by: int = 1
+    shape_constant: OptionalAxes = ()
+    stride_constant: OptionalAxes = ()
+    shape_divisible_by: Axes = ()
+    stride_divisible_by: Axes = ()
+    stride_lower_bound_incl: OptionalAxes = ()
+    base_addr_divisible_by: int = Field(default=1, ge=1)
     alias_groups: tuple[str, ...] = ()
     may_alias_internally: bool = False
 
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, data: object) -> object:
-        """Default every per-axis list: row-major, nothing baked in, stride lower bound 0."""
-        if not isinstance(data, dict) or not isinstance(data.get("ndim"), int):
+        """Default and spread every per-axis list."""
+        if not isinstance(data, dict) or type(data.get("ndim")) is not int or data["ndim"] < 0:
             return data
         n: int = data["ndim"]
-        defaults: dict[str, tuple[object, ...]] = {
-            "shape_constant": (None,) * n,
-            "stride_constant": (None,) * (n - 1) + (1,) * (n > 0),
-            "shape_divisible_by": (1,) * n,
-            "stride_divisible_by": (1,) * n,
-            "stride_lower_bound_incl": (0,) * (n - 1) + (None,) * (n > 0),
-        }
-        return {**{k: v for k, v in defaults.items() if not data.get(k)}, **{k: v for k, v in data.items() if v != []}}
+        given = {k: _axes(v, n) if k in _PER_AXIS else v for k, v in data.items() if k not in _PER_AXIS or _said(v)}
+        given.setdefault("stride_constant", (None,) * (n - 1) + (1,) * (n > 0))
+        constant = given["stride_constant"]
+        bounds = tuple(0 if c is None else None for c in constant) if isinstance(constant, tuple) else (0,) * n
+        defaults = {"shape_constant": (None,) * n, "shape_divisible_by": (1,) * n, "stride_divisible_by": (1,) * n,
+                    "stride_lower_bound_incl": bounds}  # fmt: skip
+        return {**defaults, **given}
 
     @model_validator(mode="after")
     def _lengths(self) -> ArraySpec:
-        for name in ("shape_constant", "stride_constant", "shape_divisible_by", "stride_divisible_by",
-                     "stride_lower_bound_incl"):  # fmt: skip
+        for name in _PER_AXIS:
             if len(getattr(self, name)) != self.ndim:
                 raise ValueError(f"{name} has {len(getattr(self, name))} items for an array of rank {self.ndim}")
         return self
+
+
+_PER_AXIS = (
+    "shape_constant", "stride_constant", "shape_divisible_by", "stride_divisible_by", "stride_lower_bound_incl",
+)  # fmt: skip
+
+
+def _said(value: object) -> bool:
+    """Whether a per-axis entry says anything: an empty list or None is the same as leaving it out."""
+    return value not in (None, [], ())
 
 
 class ScalarSpec(Model):
@@ -92,7 +118,25 @@ class ListSpec(Model):
     elements_may_alias: bool = True
 
 
-ParamSpec = Annotated[ArraySpec | ScalarSpec | ConstantSpec | ListSpec, Field(discriminator="kind")]
+def _shorthand(value: object) -> object:
+    """Read the short forms of a parameter: 2048 or -inf (a constant), "int32" (a scalar), tables without a kind."""
+    if isinstance(value, str) and value in DTYPES:
+        return {"kind": "scalar", "dtype": value}
+    if isinstance(value, bool | int | float | str):
+        return {"kind": "constant", "value": value}
+    if isinstance(value, dict) and "kind" not in value:
+        kind = "array" if "ndim" in value else "list" if "element" in value else "constant" if "value" in value else ""
+        return {"kind": kind or "scalar", **value}
+    return value
+
+
+ParamSpec = Annotated[
+    Annotated[ArraySpec | ScalarSpec | ConstantSpec | ListSpec, Field(discriminator="kind")],
+    BeforeValidator(
+        _shorthand, json_schema_input_type=ArraySpec | ScalarSpec | ConstantSpec | ListSpec | bool | int | float | str
+    ),
+]
+"""A parameter; short forms: a bare number or bool is a constant, a dtype's name a run-time scalar."""
 
 
 class Hints(Model):

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from transpiler.spec import Specialization
 
 _START_LIMIT = 120.0
 _WORKER = ("-m", "transpiler.reference.worker")
+_ONCE = ("-m", "transpiler.reference.once")
 _HELP = {
     "E0212": "the specialization must describe each parameter of the kernel, as its annotations say",
     "E0213": "install cuda-tile and nvidia-cuda-tileiras into the environment that runs transpile",
@@ -124,6 +126,33 @@ class ReferenceExporter:
                 self.close()
                 raise error(reply["code"], reply["message"], help=_HELP["E0213"])
         return self._process
+
+
+@dataclass(frozen=True)
+class FreshRun:
+    """What :func:`export_in_fresh_process` measured: wall time with imports, without them, outcomes, bytes."""
+
+    wall_seconds: float
+    export_seconds: float
+    outcomes: dict[str, int]
+    size: int
+
+
+def export_in_fresh_process(closure: Closure, specializations: Iterable[Specialization], target: str) -> FreshRun:
+    """Export all specializations of a kernel in a process of their own, as a user of cuda-tile alone would."""
+    with tempfile.TemporaryDirectory(prefix="transpile-reference-") as folder:
+        stored = Path(folder, "closure.py")
+        stored.write_text(closure.to_text(), encoding="utf-8")
+        requests = Path(folder, "requests.json")
+        requests.write_text(json.dumps([plain(s, s.target or target) for s in specializations]), encoding="utf-8")
+        command = (sys.executable, *_ONCE, str(stored), str(requests))
+        started = time.perf_counter()
+        done = subprocess.run(command, env=worker_environment(folder), cwd=folder, capture_output=True, check=False)
+        wall = time.perf_counter() - started
+        if done.returncode != 0:
+            raise error("E0211", f"the reference's process failed: {done.stderr[-400:].decode(errors='replace')}")
+        row = json.loads(done.stdout.splitlines()[-1])
+        return FreshRun(wall, row["seconds"], row["outcomes"], row["size"])
 
 
 def plain(specialization: Specialization, target: str) -> dict[str, Any]:
