@@ -1,0 +1,270 @@
+"""Source text to syntax: a cheap outline of the module, and LibCST trees of the statements that are needed.
+
+The outline comes from ``ast`` (names, imports, line numbers); only the top-level statements that a
+kernel reaches are parsed again by LibCST, which keeps comments and gives exact positions.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import libcst as cst
+from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
+
+from transpiler.diagnostics import Span, error
+
+Kind = Literal["import", "function", "constant", "other"]
+
+
+@dataclass(frozen=True)
+class Binding:
+    """One way in which a module-level name gets its value."""
+
+    name: str
+    kind: Kind
+    node: ast.stmt
+    conditional: bool = False
+    module: str = ""  # imports: the absolute module name
+    attribute: str = ""  # `from module import attribute`; empty for `import module`
+    missing: bool = False  # a relative import that leaves the package
+
+    @property
+    def value(self) -> ast.expr | None:
+        """The expression that is assigned, when it is assigned to this name alone."""
+        match self.node:
+            case ast.Assign(targets=targets, value=value) if any(isinstance(t, ast.Name) for t in targets):
+                return value
+            case ast.AnnAssign(value=value):
+                return value
+            case _:
+                return None
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A top-level statement as a LibCST module of its own, with the positions of its nodes."""
+
+    module: cst.Module
+    positions: Mapping[cst.CSTNode, CodeRange]
+    offset: int
+    file: str
+
+    def span(self, node: cst.CSTNode) -> Span:
+        """The place of a node in the file."""
+        at = self.positions[node]
+        start, end = at.start, at.end
+        return Span(self.file, start.line + self.offset, start.column + 1, end.line + self.offset, end.column + 1)
+
+
+@dataclass
+class SourceFile:
+    """A module: its text, the outline, and the pieces parsed so far."""
+
+    key: str
+    path: Path
+    display: str
+    text: str
+    tree: ast.Module
+    bindings: dict[str, list[Binding]] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    functions: list[tuple[ast.FunctionDef, ...]] = field(default_factory=list)
+    _pieces: dict[int, Piece] = field(default_factory=dict)
+
+    @property
+    def package(self) -> str:
+        """The package that relative imports start from."""
+        return self.key if self.path.name == "__init__.py" else self.key.rpartition(".")[0]
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The text's lines, without their ends."""
+        return self.text.split("\n")
+
+    @cached_property
+    def changed(self) -> frozenset[str]:
+        """Module-level names that a function changes through a ``global`` statement."""
+        if "global " not in self.text:
+            return frozenset()
+        return frozenset(name for n in ast.walk(self.tree) if isinstance(n, ast.Global) for name in n.names)
+
+    @cached_property
+    def _extents(self) -> list[tuple[int, int]]:
+        """First and last line of each top-level statement; statements that share a line are one."""
+        found: list[tuple[int, int]] = []
+        for node in self.tree.body:
+            first, last = first_line(node), node.end_lineno or node.lineno
+            if found and first <= found[-1][1]:
+                found[-1] = (found[-1][0], max(last, found[-1][1]))
+            else:
+                found.append((first, last))
+        return found
+
+    def piece(self, line: int) -> Piece:
+        """Parse the top-level statement that covers ``line``, with the comments that belong to it."""
+        index = next(i for i, (first, last) in enumerate(self._extents) if first <= line <= last)
+        if index not in self._pieces:
+            first, last = self._with_comments(index)
+            self._pieces[index] = _parse_piece(self.lines[first - 1 : last], first - 1, self.display)
+        return self._pieces[index]
+
+    def _with_comments(self, index: int) -> tuple[int, int]:
+        first, last = self._extents[index]
+        before = self._extents[index - 1][1] if index else 0
+        after = self._extents[index + 1][0] if index + 1 < len(self._extents) else len(self.lines) + 1
+        while first - 1 > before and self.lines[first - 2].startswith("#"):
+            first -= 1
+        for number in range(last + 1, after):
+            text = self.lines[number - 1]
+            if text.startswith("#"):
+                break
+            if text.strip():
+                last = number
+        return first, last
+
+
+def first_line(node: ast.stmt) -> int:
+    """The line on which a statement starts, its decorators included."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(d.lineno for d in decorators)])
+
+
+def _parse_piece(lines: list[str], offset: int, file: str) -> Piece:
+    try:
+        module = cst.parse_module("\n".join(lines) + "\n")
+    except cst.ParserSyntaxError as exc:  # the outline was fine: LibCST is stricter here
+        span = Span(file, exc.raw_line + offset, exc.raw_column + 1)
+        raise error("E0102", f"LibCST can't parse this statement: {exc.message}", span,
+                    help="write it in a simpler form") from None  # fmt: skip
+    # The tree is fresh and never changed, so that the deep copy would be wasted.
+    positions = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
+    return Piece(module, positions, offset, file)
+
+
+def read_source(path: Path, display: str) -> str:
+    """Read a source file as UTF-8 text with plain line ends."""
+    try:
+        return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except OSError as exc:
+        raise error("E0101", f"can't read {display}: {exc.strerror}", Span(display, 1, 1),
+                    help="give the path of a Python file that you may read") from None  # fmt: skip
+    except UnicodeDecodeError as exc:
+        line = exc.object.count(b"\n", 0, exc.start) + 1
+        column = exc.start - (exc.object.rfind(b"\n", 0, exc.start) + 1) + 1
+        raise error("E0102", f"{display} is not UTF-8 text ({exc.reason})", Span(display, line, column),
+                    help="save the file as UTF-8") from None  # fmt: skip
+
+
+def parse_source(key: str, path: Path, display: str) -> SourceFile:
+    """Read a module and make its outline."""
+    text = read_source(path, display)
+    try:
+        tree = ast.parse(text, display)
+    except SyntaxError as exc:
+        span = Span(display, exc.lineno or 1, exc.offset or 1, exc.end_lineno or 0, exc.end_offset or 0)
+        raise error("E0102", f"not valid Python: {exc.msg}", span, help="fix the syntax error") from None
+    except (ValueError, RecursionError, MemoryError) as exc:
+        raise error("E0102", f"not valid Python: {exc}", Span(display, 1, 1),
+                    help="give a Python source file") from None  # fmt: skip
+    source = SourceFile(key, path, display, text, tree)
+    _Outline(source).body(tree.body, conditional=False)
+    _functions(source, tree.body, ())
+    return source
+
+
+class _Outline:
+    """Collects the module-level bindings, those under ``if``, ``try`` and ``with`` too."""
+
+    def __init__(self, source: SourceFile) -> None:
+        self._source = source
+
+    def body(self, body: list[ast.stmt], *, conditional: bool) -> None:
+        for node in body:
+            self._visit(node, conditional)
+
+    def _visit(self, node: ast.stmt, conditional: bool) -> None:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                kind: Kind = "function" if isinstance(node, ast.FunctionDef) else "other"
+                self._add(Binding(node.name, kind, node, conditional))
+            case ast.Import() | ast.ImportFrom():
+                for binding in import_bindings(node, self._source.package, conditional):
+                    if binding.name == "*":
+                        self._source.stars.append(binding.module)
+                    else:
+                        self._add(binding)
+            case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
+                self._assignment(node, conditional)
+            case _:
+                self._other(node)
+
+    def _assignment(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign, conditional: bool) -> None:
+        if isinstance(node, ast.AnnAssign) and node.value is None:
+            return
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            kind: Kind = "constant" if isinstance(target, ast.Name) and not isinstance(node, ast.AugAssign) else "other"
+            for name in stored_names(target):
+                self._add(Binding(name, kind, node, conditional))
+
+    def _other(self, node: ast.stmt) -> None:
+        """Descend into a compound statement; its own targets (for, with, except) are bindings too."""
+        for child in ast.iter_child_nodes(node):
+            match child:
+                case ast.stmt():
+                    self._visit(child, True)
+                case ast.ExceptHandler() | ast.match_case():
+                    self.body(child.body, conditional=True)
+                case ast.expr():
+                    for name in stored_names(child):
+                        self._add(Binding(name, "other", node, True))
+                case ast.withitem(optional_vars=ast.expr() as target):
+                    for name in stored_names(target):
+                        self._add(Binding(name, "other", node, True))
+                case _:
+                    pass
+
+    def _add(self, binding: Binding) -> None:
+        self._source.bindings.setdefault(binding.name, []).append(binding)
+
+
+def import_bindings(node: ast.Import | ast.ImportFrom, package: str, conditional: bool = False) -> list[Binding]:
+    """The names that an import statement binds (``*`` for a star import)."""
+    found = []
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            name = alias.asname or alias.name.partition(".")[0]
+            found.append(Binding(name, "import", node, conditional, alias.name if alias.asname else name))
+        return found
+    parts = package.split(".") if package else []
+    missing = node.level > max(len(parts), 1)
+    base = parts[: len(parts) - (node.level - 1)] if node.level else []
+    module = ".".join([*base, *([node.module] if node.module else [])])
+    for alias in node.names:
+        name = alias.asname or alias.name
+        if module:
+            found.append(Binding(name, "import", node, conditional, module, alias.name, missing))
+        else:  # `from . import x` in a file without a package: a file beside it
+            found.append(Binding(name, "import", node, conditional, alias.name, "", missing))
+    return found
+
+
+def stored_names(node: ast.AST) -> list[str]:
+    """The names that an expression or target assigns to."""
+    return [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+
+
+def _functions(source: SourceFile, body: list[ast.stmt], outer: tuple[ast.FunctionDef, ...]) -> None:
+    """Index every function, nested ones too, with the functions around it."""
+    for node in body:
+        inner = outer
+        if isinstance(node, ast.FunctionDef):
+            inner = (*outer, node)
+            source.functions.append(inner)
+        for name in ("body", "orelse", "finalbody"):
+            _functions(source, getattr(node, name, []), inner)
+        for handler in getattr(node, "handlers", []):
+            _functions(source, handler.body, inner)
