@@ -154,7 +154,12 @@ class LocationTable:
 
 def _inner(text: str) -> str | None:
     """Return the location wrapped in ``text``: a callsite's callee, a scope's place."""
-    for prefix, stop in (("loc(callsite(", " at "), ("callsite(", " at "), ("#cuda_tile.di_loc<", " in "), ("loc(", "")):
+    for prefix, stop in (
+        ("loc(callsite(", " at "),
+        ("callsite(", " at "),
+        ("#cuda_tile.di_loc<", " in "),
+        ("loc(", ""),
+    ):
         if text.startswith(prefix):
             body = text[len(prefix) :]
             return body.split(stop, 1)[0] if stop else body.removesuffix(")")

@@ -104,7 +104,9 @@ class _Parser:
             self._frames.append(frame)
             params = self._block_args(match[2])
             hints = parse_hints(match[3] or "")
-            self._entries.append(Entry(match[1].strip('"'), hints, params, self._values, frame.region, number, self._table))
+            self._entries.append(
+                Entry(match[1].strip('"'), hints, params, self._values, frame.region, number, self._table)
+            )
         else:
             raise error("E0601", f"unknown Tile IR outside entries: `{line[:80]}`")
 

@@ -1,0 +1,157 @@
+"""The named equivalences: everything that the judge treats as equal beyond renaming and reordering.
+
+Each row says why it is sound.  A row with rewritings applies to expressions with these operations
+while they are numbered; the other rows are built into the graph, the numbering or the comparison of
+facts and hints, and are counted there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from transpiler.tileir import rewrites as rw
+from transpiler.tileir.numbering import Rewrite
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """A named equivalence; ``operations`` lists the forms that ``rewrite`` is tried on."""
+
+    name: str
+    justification: str
+    operations: tuple[str, ...] = ()
+    rewrite: Rewrite | None = None
+
+
+EQUIVALENCES: tuple[Equivalence, ...] = (
+    Equivalence(
+        "identity-shape",
+        "A reshape, broadcast or permute whose result has the type of its source, and for a permute the order "
+        "0, 1, .., moves no element. A reshape of rank 0 to rank 0 is the usual case.",
+        ("reshape", "broadcast", "permute"),
+        rw.identity_shape,
+    ),
+    Equivalence(
+        "splat-of-constant",
+        "A constant with one value for all elements has that value everywhere after a reshape, broadcast or permute.",
+        ("reshape", "broadcast", "permute"),
+        rw.splat_of_constant,
+    ),
+    Equivalence(
+        "reshape-of-reshape",
+        "Reshape keeps the row-major sequence of the elements, so only the last shape counts.",
+        ("reshape",),
+        rw.reshape_of_reshape,
+    ),
+    Equivalence(
+        "splat-of-scalar",
+        "A tile of one element that is reshaped and broadcast in any number of steps holds that element everywhere; "
+        "only the last shape counts.",
+        ("reshape", "broadcast"),
+        rw.splat_of_scalar,
+    ),
+    Equivalence(
+        "permute-of-permute",
+        "Permutations compose: dimension i of permute(permute(x, p), q) is dimension p[q[i]] of x.",
+        ("permute",),
+        rw.permute_of_permute,
+    ),
+    Equivalence(
+        "scan-axis-by-permute",
+        "A scan works on each line along its dimension alone, so permuting its operand's dimensions and scanning along "
+        "the dimension's new place gives the permuted scan.",
+        ("scan",),
+        rw.scan_of_permute,
+    ),
+    Equivalence(
+        "fold-integer-cast",
+        "exti and trunci of a constant are the constant of the other width (sign or zero extension, low bits).",
+        ("exti", "trunci"),
+        rw.fold_integer_cast,
+    ),
+    Equivalence(
+        "fold-itof",
+        "itof of an integer constant that the float type represents exactly is the float constant in every rounding mode.",
+        ("itof",),
+        rw.fold_itof,
+    ),
+    Equivalence(
+        "fold-integer-arithmetic",
+        "addi, subi, muli, mini, maxi, and divi by a positive constant, on integer constants have one value when it "
+        "fits the type.",
+        ("addi", "subi", "muli", "divi", "mini", "maxi"),
+        rw.fold_integer_arithmetic,
+    ),
+    Equivalence(
+        "known-condition",
+        "A choice on a constant condition is its only reachable side; a branch context on a constant that holds is the "
+        "context around it.",
+        ("gamma", "branch"),
+        rw.known_condition,
+    ),
+    Equivalence(
+        "same-in-both-branches",
+        "A choice between equal values is that value: an if that yields values it didn't change, for instance.",
+        ("gamma",),
+        rw.same_in_both_branches,
+    ),
+    Equivalence(
+        "condition-in-its-branch",
+        "Inside `if c`, c itself is true in the first branch and false in the second.",
+        ("gamma",),
+        rw.condition_in_its_branch,
+    ),
+    Equivalence(
+        "boolean-choice",
+        "A choice between true and false is the condition.",
+        ("gamma",),
+        rw.boolean_choice,
+    ),
+    Equivalence(
+        "negated-condition",
+        "Deciding on `c xor true`, or on a choice between false and true, is deciding on c with the sides exchanged.",
+        ("gamma", "branch"),
+        rw.negated_condition,
+    ),
+    Equivalence(
+        "join-normal-form",
+        "join_tokens is the union of what its operands wait for: order, nesting and duplicates don't matter, a fresh "
+        "token adds nothing, nor does a token that another operand already happens after (waits-for is transitive).",
+        ("join_tokens",),
+        rw.join_normal_form,
+    ),
+    Equivalence(
+        "early-exit",
+        "`if c {return} rest` is `if c {} else {rest}`, likewise for continue and break: the rest of the block runs in the "
+        "context in which the exit was not taken. This is also return-in-if.",
+    ),
+    Equivalence(
+        "hint-key-resolved",
+        "A hint under the target's key wins over `default` (Tile IR: hints are given per architecture), so hints are equal "
+        "when they resolve to the same options for the check's target.",
+    ),
+    Equivalence(
+        "fact-implied",
+        "A predicate that only one side states follows from what is known without it (see facts.py's rules).",
+    ),
+    Equivalence(
+        "default-hint",
+        "allow_tma is a permission that is given unless it is false.",
+    ),
+)
+"""All equivalences, in the order in which rewritings are tried."""
+
+BY_NAME = {e.name: e for e in EQUIVALENCES}
+
+
+def rewrites_by_operation() -> dict[str, tuple[Rewrite, ...]]:
+    """Return for each operation its rewritings in the table's order."""
+    found: dict[str, list[Rewrite]] = {}
+    for equivalence in EQUIVALENCES:
+        if equivalence.rewrite is not None:
+            for operation in equivalence.operations:
+                found.setdefault(operation, []).append(rw.counted(equivalence.name, equivalence.rewrite))
+    return {name: tuple(items) for name, items in found.items()}
+
+
+REWRITES = rewrites_by_operation()

@@ -1,0 +1,350 @@
+"""Build the value graph of an entry: gated SSA, in which only data, memory and control facts are left.
+
+Pure operations become floating nodes; program order, names, duplicates and dead code are gone.
+
+- ``for``/``loop`` become a loop node (``loop.for``: control context, lower bound, upper bound, step;
+  ``loop.while``: context and exit condition) and a ``mu`` node (initial value, next value) for each
+  carried value; the induction variable is ``loop.index`` of the loop node; a loop's result is
+  ``loop.exit`` of the loop node and the value at exit.  The context is an operand of the loop node, so
+  a nested loop with its parent's bounds is another loop.
+- ``if`` becomes ``gamma`` (condition, then, else) for each result.
+- The control context of an effect is a chain of ``entry``, ``loop.body`` (a loop) and ``branch`` (a
+  context, a condition, its polarity).  ``return``, ``continue`` and ``break`` in a branch put the rest
+  of the block into the context in which it is reached.
+- A ``weak`` load is a value: it depends on its address, mask, padding and token.  Every other memory
+  operation, ``print`` and ``assert`` is an effect, and depends on its context as well.
+- ``assume`` is transparent; its predicate is kept beside the graph, for the node and for each use.
+
+Regions of ``reduce`` and ``scan`` become expressions over ``lambda.arg`` nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from transpiler.diagnostics import Span, TranspileError, error
+from transpiler.tileir.model import Entry, Form, Hints, Op, Region
+from transpiler.tileir.ops.schema import REGION_LAMBDAS, SCHEMAS
+
+ENTRY = Form("entry").key
+BODY = Form("loop.body").key
+BRANCH = {True: Form("branch", (("taken", "true"),)).key, False: Form("branch", (("taken", "false"),)).key}
+GAMMA = Form("gamma").key
+MU = Form("mu").key
+EXIT = Form("loop.exit").key
+WHILE = Form("loop.while").key
+TRUE = Form("constant", (("value", "i1:true"),), (), ("tile<i1>",), ("tile<i1>",)).key
+FALSE = Form("constant", (("value", "i1:false"),), (), ("tile<i1>",), ("tile<i1>",)).key
+_PROJECT: list[int] = []
+
+
+def projection(index: int) -> int:
+    """Return the form key of "result ``index`` of an operation with several results"."""
+    while len(_PROJECT) <= index:
+        _PROJECT.append(Form("result", (("index", str(len(_PROJECT))),)).key)
+    return _PROJECT[index]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a region ends: a terminator with its values, or a decision between two outcomes."""
+
+    kind: str
+    values: tuple[int, ...] = ()
+    condition: int = -1
+    then: Outcome | None = None
+    orelse: Outcome | None = None
+
+    def arms(self) -> tuple[Outcome, Outcome]:
+        """Return both sides of a decision."""
+        assert self.then is not None and self.orelse is not None
+        return self.then, self.orelse
+
+    def kinds(self) -> frozenset[str]:
+        """Return the kinds of terminators that can be reached."""
+        if self.kind != "if":
+            return frozenset((self.kind,))
+        then, orelse = self.arms()
+        return then.kinds() | orelse.kinds()
+
+
+@dataclass
+class Graph:
+    """Nodes of one or several programs, in an order in which operands come first (``mu`` apart)."""
+
+    keys: list[int] = field(default_factory=list)
+    args: list[tuple[int, ...]] = field(default_factory=list)
+    varying: list[bool] = field(default_factory=list)
+    """Whether the node depends on a ``mu`` or on a ``loop.while``."""
+    ops: list[Op | None] = field(default_factory=list)
+    mus: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    """mu -> (loop node, initial value, next value)."""
+    whiles: dict[int, int] = field(default_factory=dict)
+    """loop.while node -> its condition to stay in the loop."""
+
+    def add(self, key: int, args: tuple[int, ...] = (), op: Op | None = None) -> int:
+        """Append a node and return its index."""
+        index = len(self.keys)
+        self.keys.append(key)
+        self.args.append(args)
+        varying = self.varying
+        flag = False
+        for arg in args:
+            if varying[arg]:
+                flag = True
+                break
+        varying.append(flag)
+        self.ops.append(op)
+        return index
+
+
+@dataclass
+class Program:
+    """One entry's part of the graph."""
+
+    entry: Entry
+    effects: list[int] = field(default_factory=list)
+    loads: list[tuple[int, int]] = field(default_factory=list)
+    """(load node, control context) in program order."""
+    hinted: list[tuple[int, Hints]] = field(default_factory=list)
+    facts: list[tuple[int, str, Op]] = field(default_factory=list)
+    """(assumed node, predicate, the assume)."""
+    uses: list[tuple[int, int, tuple[str, ...]]] = field(default_factory=list)
+    """(using node, operand position, predicates stated on the operand as it is used)."""
+    params: dict[int, int] = field(default_factory=dict)
+    """Parameter index in the reference's numbering -> node; only parameters that are used."""
+    equivalences: dict[str, int] = field(default_factory=dict)
+
+
+def build(graph: Graph, entry: Entry, parameter_map: dict[int, int] | None = None) -> Program:
+    """Add the entry to the graph; ``parameter_map`` gives each parameter's index in the reference.
+
+    Raises E0607 for control flow that the graph has no meaning for.
+    """
+    return _Builder(graph, entry, parameter_map).run()
+
+
+class _Builder:
+    def __init__(self, graph: Graph, entry: Entry, parameter_map: dict[int, int] | None) -> None:
+        self._graph = graph
+        self._entry = entry
+        self._map = parameter_map
+        self._program = Program(entry)
+        self._nodes: list[int] = [-1] * len(entry.values)
+        self._assumed: dict[int, tuple[str, ...]] = {}
+        self._depth = 0
+
+    def run(self) -> Program:
+        for position, value in enumerate(self._entry.params):
+            index = position if self._map is None else self._map.get(position, -1 - position)
+            form = Form("parameter", (("index", str(index)),), (), (), (self._entry.values[value].type,))
+            self._nodes[value] = self._program.params[index] = self._graph.add(form.key)
+        context = self._graph.add(ENTRY)
+        outcome = self._block(self._entry.body, context, "return")
+        if outcome.kinds() != {"return"}:
+            raise error("E0607", f"`{self._entry.name}` ends with {sorted(outcome.kinds())}")
+        return self._program
+
+    def _fail(self, op: Op, why: str) -> TranspileError:
+        return error("E0607", f"{why} (`{op.name}`)", Span(self._entry.name, op.line, 1))
+
+    def _block(self, region: Region, context: int, fallthrough: str) -> Outcome:
+        """Add a region's operations; ``fallthrough`` is how it ends when it has no terminator."""
+        pending: list[tuple[int, Outcome, Outcome]] = []
+        last: Outcome | None = None
+        for op in region.ops:
+            name = op.name
+            if name == "if":
+                condition = self._nodes[op.operands[0]]
+                then = self._block(op.regions[0], self._branch(context, condition, True), "yield")
+                orelse = self._block(op.regions[1], self._branch(context, condition, False), "yield")
+                outcome = Outcome("if", (), condition, then, orelse)
+                kinds = outcome.kinds()
+                if "yield" not in kinds:
+                    last = outcome
+                    break
+                if len(kinds) > 1:
+                    pending.append((condition, then, orelse))
+                    self._count("early-exit")
+                    context = self._reached(context, outcome, "yield")
+                for i, value in enumerate(op.results):
+                    self._nodes[value] = self._merge(outcome, "yield", i)
+            elif name in ("yield", "continue", "break", "return"):
+                last = Outcome(name, tuple([self._nodes[v] for v in op.operands]))
+                break
+            elif name == "for":
+                self._for(op, context)
+            elif name == "loop":
+                self._loop(op, context)
+            else:
+                self._plain(op, context)
+        outcome = last or Outcome(fallthrough)
+        for condition, then, orelse in reversed(pending):
+            outcome = Outcome("if", (), condition, _replace(then, outcome), _replace(orelse, outcome))
+        return outcome
+
+    def _count(self, name: str) -> None:
+        self._program.equivalences[name] = self._program.equivalences.get(name, 0) + 1
+
+    def _branch(self, context: int, condition: int, taken: bool) -> int:
+        return self._graph.add(BRANCH[taken], (context, condition))
+
+    def _reached(self, context: int, outcome: Outcome, kind: str) -> int:
+        """Return the context in which ``outcome`` ends with ``kind``."""
+        test = self._test(outcome, kind)
+        if isinstance(test, bool):
+            return context if test else self._branch(context, self._graph.add(TRUE), False)
+        node, taken = test
+        return self._branch(context, node, taken)
+
+    def _test(self, outcome: Outcome, kind: str) -> bool | tuple[int, bool]:
+        """Return whether ``outcome`` ends with ``kind``: known, or a condition node and its polarity."""
+        if outcome.kind != "if":
+            return outcome.kind == kind
+        then, orelse = (self._test(arm, kind) for arm in outcome.arms())
+        if isinstance(then, bool) and isinstance(orelse, bool):
+            return then if then == orelse else (outcome.condition, then)
+        return self._graph.add(GAMMA, (outcome.condition, self._boolean(then), self._boolean(orelse))), True
+
+    def _boolean(self, test: bool | tuple[int, bool]) -> int:
+        """Materialize a test as a node."""
+        if isinstance(test, bool):
+            return self._graph.add(TRUE if test else FALSE)
+        node, taken = test
+        return node if taken else self._graph.add(GAMMA, (node, self._boolean(False), self._boolean(True)))
+
+    def _merge(self, outcome: Outcome, kind: str, index: int) -> int:
+        """Return the ``index``-th value that ``outcome`` hands over when it ends with ``kind``; -1 if it never does."""
+        if outcome.kind != "if":
+            return outcome.values[index] if outcome.kind == kind else -1
+        then, orelse = outcome.arms()
+        left, right = self._merge(then, kind, index), self._merge(orelse, kind, index)
+        if left == right or right < 0:
+            return left
+        if left < 0:
+            return right
+        return self._graph.add(GAMMA, (outcome.condition, left, right))
+
+    def _for(self, op: Op, context: int) -> None:
+        graph, nodes = self._graph, self._nodes
+        head = Form("loop.for", op.form.attributes, (), op.form.operand_types)
+        bounds = tuple([nodes[v] for v in op.operands[:3]])
+        loop = graph.add(head.key, (context, *bounds), op)
+        self._note_uses(loop, op, offset=1)
+        index, *carried = op.regions[0].args
+        nodes[index] = graph.add(Form("loop.index", (), (), (), op.form.operand_types).key, (loop,))
+        mus = self._carry(op, loop, op.operands[3:], carried)
+        outcome = self._block(op.regions[0], graph.add(BODY, (loop,)), "continue")
+        if outcome.kinds() != {"continue"}:
+            raise self._fail(op, f"a loop body that ends with {sorted(outcome.kinds())}")
+        self._close(outcome, loop, mus)
+        for mu, result in zip(mus, op.results, strict=True):
+            nodes[result] = graph.add(EXIT, (loop, mu), op)
+
+    def _carry(self, op: Op, loop: int, inits: tuple[int, ...], args: list[int]) -> list[int]:
+        """Add a mu node for each carried value; its next value is filled in by :meth:`_close`."""
+        if len(inits) != len(args):
+            raise self._fail(op, "a loop with other numbers of initial and carried values")
+        mus: list[int] = []
+        for init, arg in zip(inits, args, strict=True):
+            start = self._nodes[init]
+            mu = self._graph.add(MU, (loop, start), op)
+            self._graph.varying[mu] = True
+            self._graph.mus[mu] = (loop, start, -1)
+            self._nodes[arg] = mu
+            mus.append(mu)
+        return mus
+
+    def _close(self, outcome: Outcome, loop: int, mus: list[int]) -> None:
+        for i, mu in enumerate(mus):
+            following = self._merge(outcome, "continue", i)
+            start = self._graph.mus[mu][1]
+            self._graph.mus[mu] = (loop, start, following if following >= 0 else start)
+
+    def _loop(self, op: Op, context: int) -> None:
+        graph = self._graph
+        loop = graph.add(WHILE, (context,), op)
+        graph.varying[loop] = True
+        mus = self._carry(op, loop, op.operands, list(op.regions[0].args))
+        outcome = self._block(op.regions[0], graph.add(BODY, (loop,)), "continue")
+        if not outcome.kinds() <= {"continue", "break"}:
+            raise self._fail(op, f"a loop body that ends with {sorted(outcome.kinds())}")
+        self._close(outcome, loop, mus)
+        graph.whiles[loop] = self._boolean(self._test(outcome, "continue"))
+        for i, result in enumerate(op.results):
+            value = self._merge(outcome, "break", i)
+            self._nodes[result] = graph.add(EXIT, (loop, value if value >= 0 else graph.add(TRUE)), op)
+
+    def _note_uses(self, node: int, op: Op, offset: int = 0) -> None:
+        """Remember the predicates stated on the operands as this operation sees them."""
+        assumed = self._assumed
+        if assumed:
+            for position, value in enumerate(op.operands):
+                if value in assumed:
+                    self._program.uses.append((node, position + offset, assumed[value]))
+
+    def _plain(self, op: Op, context: int) -> None:
+        nodes, form = self._nodes, op.form
+        name = form.name
+        operands = tuple([nodes[v] for v in op.operands])
+        kind = SCHEMAS[name].kind
+        if kind == "assume":
+            self._assume(op, operands[0])
+            return
+        if name in REGION_LAMBDAS:
+            operands += self._lambda(op)
+        effect = kind == "effect" or (kind == "memory" and not is_weak_load(form))
+        if effect:
+            if self._depth:
+                raise self._fail(op, "an effect in the body of a reduction")
+            operands = (context, *operands)
+        node = self._graph.add(form.key, operands, op)
+        self._note_uses(node, op, offset=int(effect))
+        if kind == "memory":
+            self._program.hinted.append((node, form.hints))
+            if not effect:
+                self._program.loads.append((node, context))
+        if effect:
+            self._program.effects.append(node)
+        results = op.results
+        if len(results) == 1 and SCHEMAS[name].results[1] == 1:
+            nodes[results[0]] = node
+        else:
+            for i, value in enumerate(results):
+                nodes[value] = self._graph.add(projection(i), (node,), op)
+
+    def _assume(self, op: Op, source: int) -> None:
+        predicate = op.form.get("assumption") or ""
+        value, result = op.operands[0], op.results[0]
+        self._nodes[result] = source
+        self._assumed[result] = (*self._assumed.get(value, ()), predicate)
+        self._program.facts.append((source, predicate, op))
+
+    def _lambda(self, op: Op) -> tuple[int, ...]:
+        """Return the body of a reduction as nodes over its arguments."""
+        self._depth += 1
+        region = op.regions[0]
+        for i, arg in enumerate(region.args):
+            place = (("depth", str(self._depth)), ("index", str(i)))
+            form = Form("lambda.arg", place, (), (), (self._entry.values[arg].type,))
+            self._nodes[arg] = self._graph.add(form.key)
+        outcome = self._block(region, self._graph.add(ENTRY), "yield")
+        self._depth -= 1
+        if outcome.kind != "yield":
+            raise self._fail(op, f"a reduction body that ends with {sorted(outcome.kinds())}")
+        return outcome.values
+
+
+def is_weak_load(form: Form) -> bool:
+    """Say whether an operation is a load that no other thread may interfere with."""
+    return form.name in ("load_view_tko", "load_ptr_tko") and form.get("ordering") == "weak"
+
+
+def _replace(outcome: Outcome, rest: Outcome) -> Outcome:
+    """Continue with ``rest`` wherever a branch falls through to the rest of its block."""
+    if outcome.kind == "yield":
+        return rest
+    if outcome.kind != "if":
+        return outcome
+    then, orelse = outcome.arms()
+    return Outcome("if", (), outcome.condition, _replace(then, rest), _replace(orelse, rest))
