@@ -274,8 +274,7 @@ class ExpressionLowerer:
             inner = cst.parse_expression(text.strip())
         except cst.ParserSyntaxError:
             return self.unsupported("E0259", node, "an annotation that is not an expression")
-        at = self._piece.positions[node]
-        positions = dict(self._piece.positions) | dict.fromkeys(_descendants(inner), at)
+        positions = dict.fromkeys(map(id, _descendants(inner)), self._piece.positions[id(node)])
         piece = Piece(self._piece.module, positions, self._piece.offset, self._piece.file)
         lowerer = ExpressionLowerer(self._workspace, self._source, piece, self._locals, self._scopes)
         result = lowerer.lower(inner)

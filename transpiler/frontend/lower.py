@@ -116,8 +116,8 @@ class FunctionLowerer:
         """Lower the statements of one line; comments go to the first, the trailing one to the last."""
         statements = [s for small in line.body for s in self._small(small)]
         trailing = _comment(line.trailing_whitespace)
-        if any(self._is_multi_line(small) for small in line.body):
-            self._pending += [c for small in line.body for c in _inner_comments(small)]
+        for small in line.body:
+            self._pending += map(_text, self._piece.comments_in(small))
         if not statements:
             self._pending += trailing
             return []
@@ -130,16 +130,11 @@ class FunctionLowerer:
         taken, self._pending = tuple(self._pending), []
         return taken
 
-    def _is_multi_line(self, node: cst.CSTNode) -> bool:
-        at = self._piece.positions[node]
-        return at.end.line > at.start.line
-
     # Compound statements
 
     def _head(self, header: cst.CSTNode, suite: cst.BaseSuite) -> tuple[tuple[str, ...], str]:
         """The comments above and inside a compound statement's head, and the one at the end of its line."""
-        if self._is_multi_line(header):
-            self._pending += _inner_comments(header)
+        self._pending += map(_text, self._piece.comments_in(header))
         trailing = _comment(suite.header) if isinstance(suite, cst.IndentedBlock) else []
         return self._take(), "".join(trailing)
 
@@ -262,23 +257,16 @@ class FunctionLowerer:
 # Comments
 
 
-def _text(comment: cst.Comment) -> str:
-    return comment.value.removeprefix("#").removeprefix(" ").rstrip()
+def _text(comment: str) -> str:
+    return comment.removeprefix("#").removeprefix(" ").rstrip()
 
 
 def _comment(whitespace: cst.TrailingWhitespace) -> list[str]:
-    return [_text(whitespace.comment)] if whitespace.comment is not None else []
+    return [_text(whitespace.comment.value)] if whitespace.comment is not None else []
 
 
 def _comments_of(lines: Sequence[cst.EmptyLine]) -> list[str]:
-    return [_text(line.comment) for line in lines if line.comment is not None]
-
-
-def _inner_comments(node: cst.CSTNode) -> list[str]:
-    """Every comment inside a node, in source order."""
-    if isinstance(node, cst.Comment):
-        return [_text(node)]
-    return [comment for child in node.children for comment in _inner_comments(child)]
+    return [_text(line.comment.value) for line in lines if line.comment is not None]
 
 
 def _space_comments(space: cst.BaseParenthesizableWhitespace) -> tuple[list[str], list[str]]:

@@ -7,16 +7,17 @@ kernel reaches are parsed again by LibCST, which keeps comments and gives exact 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 import libcst as cst
-from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from transpiler.diagnostics import Span, error
+from transpiler.frontend.positions import Place, positions_of
 
 Kind = Literal["import", "function", "constant", "other"]
 
@@ -50,15 +51,21 @@ class Piece:
     """A top-level statement as a LibCST module of its own, with the positions of its nodes."""
 
     module: cst.Module
-    positions: Mapping[cst.CSTNode, CodeRange]
+    positions: Mapping[int, Place]
     offset: int
     file: str
+    comments: Sequence[tuple[int, int, str]] = ()
 
     def span(self, node: cst.CSTNode) -> Span:
         """The place of a node in the file."""
-        at = self.positions[node]
-        start, end = at.start, at.end
-        return Span(self.file, start.line + self.offset, start.column + 1, end.line + self.offset, end.column + 1)
+        line, column, end_line, end_column = self.positions[id(node)]
+        return Span(self.file, line + self.offset, column + 1, end_line + self.offset, end_column + 1)
+
+    def comments_in(self, node: cst.CSTNode) -> list[str]:
+        """Every comment between the start and the end of a node, in source order, with its ``#``."""
+        line, column, end_line, end_column = self.positions[id(node)]
+        first, last = (bisect_left(self.comments, (*at, "")) for at in ((line, column), (end_line, end_column)))
+        return [text for _, _, text in self.comments[first:last]]
 
 
 @dataclass
@@ -112,6 +119,10 @@ class SourceFile:
             self._pieces[index] = _parse_piece(self.lines[first - 1 : last], first - 1, self.display)
         return self._pieces[index]
 
+    def forget_pieces(self) -> None:
+        """Drop the LibCST trees, which are large."""
+        self._pieces.clear()
+
     def _with_comments(self, index: int) -> tuple[int, int]:
         first, last = self._extents[index]
         before = self._extents[index - 1][1] if index else 0
@@ -140,9 +151,8 @@ def _parse_piece(lines: list[str], offset: int, file: str) -> Piece:
         span = Span(file, exc.raw_line + offset, exc.raw_column + 1)
         raise error("E0102", f"LibCST can't parse this statement: {exc.message}", span,
                     help="write it in a simpler form") from None  # fmt: skip
-    # The tree is fresh and never changed, so that the deep copy would be wasted.
-    positions = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
-    return Piece(module, positions, offset, file)
+    positions, comments = positions_of(module)
+    return Piece(module, positions, offset, file, comments)
 
 
 def read_source(path: Path, display: str) -> str:

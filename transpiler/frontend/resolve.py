@@ -30,13 +30,15 @@ class ModuleRef:
     key: str
 
 
+Stamp = tuple[str, int, int]
+"""A file's path, time of change and size."""
 Ref = hir.External | hir.Global | hir.Unsupported | ModuleRef
 
 
 class Workspace:
     """The user's file and the modules that it imports, read when they are needed and never run."""
 
-    _cache: ClassVar[dict[tuple[object, ...], SourceFile]] = {}
+    _cache: ClassVar[dict[tuple[Stamp, str, str], SourceFile]] = {}
 
     def __init__(self, path: Path, display: str | None) -> None:
         parts = _package_parts(path)
@@ -310,13 +312,21 @@ def _installed_root(top: str) -> Path | None:
     return Path(next(iter(spec.submodule_search_locations))).parent
 
 
-def _read(key: str, path: Path, display: str) -> SourceFile:
-    """Parse a module once a process, until the file changes."""
+def stamp(path: Path) -> Stamp | None:
+    """What changes when a file changes, or None when it can't be read."""
     try:
         stat = path.stat()
     except OSError:
+        return None
+    return str(path.resolve()), stat.st_mtime_ns, stat.st_size
+
+
+def _read(key: str, path: Path, display: str) -> SourceFile:
+    """Make a module's outline once a process, until the file changes."""
+    mark = stamp(path)
+    if mark is None:
         return parse_source(key, path, display)  # reports why it can't be read
-    identity = (key, str(path.resolve()), display, stat.st_mtime_ns, stat.st_size)
+    identity = (mark, key, display)
     if identity not in Workspace._cache:
         Workspace._cache[identity] = parse_source(key, path, display)
     return Workspace._cache[identity]
