@@ -60,7 +60,8 @@ def _refusal(exc: Any) -> dict[str, Any]:
     loc = exc.loc
     known = loc is not None and not loc.is_unknown()
     place = {"file": loc.filename, "line": loc.line, "column": loc.col + 1} if known else {}
-    return {"status": "rejected", "kind": type(exc).__name__, "message": str(exc.message), **place}
+    lines = [line for line in str(exc.message).splitlines() if line.strip() != "Unknown location"]
+    return {"status": "rejected", "kind": type(exc).__name__, "message": "\n".join(lines).strip(), **place}
 
 
 def _internal(exc: Exception) -> dict[str, Any]:
