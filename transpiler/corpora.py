@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from transpiler.diagnostics import Span, TranspileError, error
+from transpiler.resources import corpus_dir
 from transpiler.spec import Corpus, KernelManifest, OperatorManifest, Specialization
 
 _MAX_INCLUDE_DEPTH = 8
@@ -44,11 +45,6 @@ class LoadedCorpus:
     operators: tuple[Operator, ...]
 
 
-def corpus_dir() -> Path:
-    """Return the folder of the corpora that come with the tool."""
-    return Path(__file__).resolve().parents[1] / "corpus"
-
-
 def corpus_names() -> tuple[str, ...]:
     """Return the names of the corpora that come with the tool."""
     return tuple(sorted(path.stem for path in corpus_dir().glob("*.toml")))
@@ -60,7 +56,7 @@ def is_corpus(argument: str) -> bool:
 
 
 def load_corpus(argument: str) -> LoadedCorpus:
-    """Load a corpus by its name or its manifest's path (E023x when it can't be read or a source isn't found)."""
+    """Load a corpus by its name or its manifest's path (E027x when it can't be read or a source isn't found)."""
     if argument in corpus_names():
         path = corpus_dir() / f"{argument}.toml"
         display = f"corpus/{argument}.toml"
@@ -69,7 +65,7 @@ def load_corpus(argument: str) -> LoadedCorpus:
         display = path.as_posix() if not path.is_absolute() else path.name
     if not path.is_file() and not argument.endswith(".toml"):
         known = ", ".join(corpus_names())
-        raise error("E0230", f"there is no corpus `{argument}`", help=f"known corpora: {known}; or give a path")
+        raise error("E0270", f"there is no corpus `{argument}`", help=f"known corpora: {known}; or give a path")
     return resolve_corpus(load_manifest(path, display), path.parent)
 
 
@@ -89,7 +85,7 @@ def _read(path: Path, display: str, depth: int) -> Corpus:
     operators: list[OperatorManifest] = []
     for name in corpus.include:
         if depth >= _MAX_INCLUDE_DEPTH:
-            raise error("E0231", f"{display} includes itself, or too deeply", _span(display, 1))
+            raise error("E0271", f"{display} includes itself, or too deeply", _span(display, 1))
         inner = _read(path.parent / name, os.path.normpath(Path(display).parent / name), depth + 1)
         operators.extend(_moved(o, Path(name).parent) for o in inner.operators)
     operators.extend(corpus.operators)
@@ -101,9 +97,9 @@ def _parse(path: Path, display: str) -> Corpus:
         text = path.read_bytes().decode("utf-8")
         return Corpus.model_validate(tomllib.loads(text))
     except OSError as exc:
-        raise error("E0231", f"can't read {display}: {exc.strerror}", _span(display, 1)) from None
+        raise error("E0271", f"can't read {display}: {exc.strerror}", _span(display, 1)) from None
     except UnicodeDecodeError:
-        raise error("E0231", f"{display} is not UTF-8 text", _span(display, 1)) from None
+        raise error("E0271", f"{display} is not UTF-8 text", _span(display, 1)) from None
     except tomllib.TOMLDecodeError as exc:
         raise _toml_error(exc, display) from None
     except ValidationError as exc:
@@ -116,7 +112,7 @@ def _toml_error(exc: tomllib.TOMLDecodeError, display: str) -> TranspileError:
     if found is not None:
         line, column = int(found[1]), int(found[2])
         message = message[: found.start()]
-    return error("E0231", f"{display} is not valid TOML: {message}", Span(display, line, column))
+    return error("E0271", f"{display} is not valid TOML: {message}", Span(display, line, column))
 
 
 def _schema_error(exc: ValidationError, text: str, display: str) -> TranspileError:
@@ -125,7 +121,7 @@ def _schema_error(exc: ValidationError, text: str, display: str) -> TranspileErr
     more = f" (and {exc.error_count() - 1} more)" if exc.error_count() > 1 else ""
     message = first["msg"].removeprefix("Value error, ")
     line = locate(text, first["loc"])
-    return error("E0231", f"{display}: {where}: {message}{more}", _span(display, line),
+    return error("E0271", f"{display}: {where}: {message}{more}", _span(display, line),
                  help="the schema of manifests is in docs/spec.schema.json")  # fmt: skip
 
 
@@ -187,7 +183,7 @@ def _join(operators: list[OperatorManifest], display: str) -> tuple[OperatorMani
             joined[operator.name] = operator
             continue
         if (known.module, known.path) != (operator.module, operator.path):
-            raise error("E0232", f"operator `{operator.name}` has two sources in {display}", _span(display, 1))
+            raise error("E0272", f"operator `{operator.name}` has two sources in {display}", _span(display, 1))
         kernels = _join_kernels(known.kernels + operator.kernels)
         joined[operator.name] = known.model_copy(update={"kernels": kernels})
     for operator in joined.values():
@@ -207,7 +203,7 @@ def _check_names(operator: OperatorManifest, kernel: KernelManifest, display: st
     names = [s.name for s in kernel.specializations]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise error("E0232", f"{operator.name}.{kernel.name} has several specializations called {', '.join(twice)}",
+        raise error("E0272", f"{operator.name}.{kernel.name} has several specializations called {', '.join(twice)}",
                     _span(display, 1), help="give each its own name")  # fmt: skip
 
 
@@ -217,7 +213,7 @@ def find_source(operator: OperatorManifest, folder: Path) -> SourceFile:
         path = folder / operator.path
         display = Path(operator.path).as_posix() if not Path(operator.path).is_absolute() else path.name
         if not path.is_file():
-            raise error("E0233", f"operator `{operator.name}`: there is no file {display}")
+            raise error("E0273", f"operator `{operator.name}`: there is no file {display}")
         return SourceFile(path, display.removeprefix("./"))
     assert operator.module is not None
     return find_module(operator.module)
@@ -231,7 +227,7 @@ def find_module(module: str) -> SourceFile:
     except (ImportError, ValueError):
         spec = None
     if spec is None:
-        raise error("E0233", f"module `{module}` isn't installed here", help=f"install the package that holds `{top}`")
+        raise error("E0273", f"module `{module}` isn't installed here", help=f"install the package that holds `{top}`")
     if not rest and spec.origin and not spec.submodule_search_locations:
         return SourceFile(Path(spec.origin), Path(spec.origin).name)
     for location in spec.submodule_search_locations or ():
@@ -239,7 +235,7 @@ def find_module(module: str) -> SourceFile:
         for path in (base.with_name(base.name + ".py"), base / "__init__.py"):
             if path.is_file():
                 return SourceFile(path, "/".join((top, *path.relative_to(location).parts)))
-    raise error("E0233", f"module `{module}` has no source file in the installed `{top}`",
+    raise error("E0273", f"module `{module}` has no source file in the installed `{top}`",
                 help=f"install a version of `{top}` that has it")  # fmt: skip
 
 
