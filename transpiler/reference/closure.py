@@ -241,7 +241,7 @@ class _Extractor:
             return
         self._done.add((module.name, f"{owner.name}.{name}"))
         if name in module.bindings:
-            raise error("E0206", f"`{name}` is a name of `{owner.name}` and of the module", span, help="rename one")
+            raise error("E0216", f"`{name}` is a name of `{owner.name}` and of the module", span, help="rename one")
         default = _default_of(owner, name)
         nested = [n for n in owner.body if isinstance(n, ast.FunctionDef) and n.name == name]
         assigned = [
@@ -272,7 +272,7 @@ class _Extractor:
             )
         else:
             raise error(
-                "E0207",
+                "E0217",
                 f"`{name}` is computed by `{owner.name}`, which is not run",
                 span,
                 help="pass it to the kernel as a ct.Constant parameter",
@@ -322,7 +322,7 @@ class _Extractor:
             return next((b for b in bindings if self._followable(b)), bindings[0])
         if any(b.conditional or isinstance(b.node, ast.AugAssign) for b in bindings):
             raise error(
-                "E0206",
+                "E0216",
                 f"`{name}` is bound in several places of {module.display}",
                 span,
                 help="bind it once, without a condition",
@@ -350,7 +350,7 @@ class _Extractor:
             self._add(module, node)
         else:
             raise error(
-                "E0205",
+                "E0215",
                 f"`{binding.name}` can't be evaluated without running {module.display}",
                 module.span(node),
                 help="make it a literal, or pass it as a ct.Constant parameter",
@@ -399,7 +399,7 @@ class _Extractor:
         unsafe = unsafe_part(node) or next((c for c in self._calls(node) if not self._may_call(module, c)), None)
         if unsafe is not None:
             raise error(
-                "E0205",
+                "E0215",
                 f"{what} is computed by code that is not run: `{ast.unparse(unsafe)}`",
                 module.span(unsafe),
                 help="make it a literal, or pass it as a ct.Constant parameter",

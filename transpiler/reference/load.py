@@ -82,7 +82,7 @@ class _Loader:
             raise
         except Exception as exc:
             what = f"{type(exc).__name__}: {exc}"
-            raise LoadError("E0208", f"a constant can't be evaluated: {what}", module.display, segment.line) from exc
+            raise LoadError("E0218", f"a constant can't be evaluated: {what}", module.display, segment.line) from exc
 
     def _statement(self, node: ast.stmt, namespace: dict[str, Any], module: ClosureModule, segment: Segment) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom):

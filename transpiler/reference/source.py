@@ -192,9 +192,9 @@ class SourceTree:
             tree = ast.parse(text, display)
         except SyntaxError as exc:
             span = Span(display, exc.lineno or 1, exc.offset or 1)
-            raise error("E0201", f"not valid Python: {exc.msg}", span, help="fix the syntax error") from None
+            raise error("E0102", f"not valid Python: {exc.msg}", span, help="fix the syntax error") from None
         except (ValueError, RecursionError, MemoryError) as exc:
-            raise error("E0201", f"not valid Python: {exc}", Span(display, 1, 1)) from None
+            raise error("E0102", f"not valid Python: {exc}", Span(display, 1, 1)) from None
         module = SourceModule(name, path, display, text, tree)
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         _Indexer(module, package).visit_body(tree.body, conditional=False)
@@ -203,13 +203,13 @@ class SourceTree:
 
 
 def read_source(path: Path, display: str) -> str:
-    """Read a source file as UTF-8 text (E0200 when that can't be done)."""
+    """Read a source file as UTF-8 text (E0101 when that can't be done)."""
     try:
         return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except OSError as exc:
-        raise error("E0200", f"can't read {display}: {exc.strerror}", Span(display, 1, 1)) from None
+        raise error("E0101", f"can't read {display}: {exc.strerror}", Span(display, 1, 1)) from None
     except UnicodeDecodeError as exc:
-        raise error("E0200", f"{display} is not UTF-8 text ({exc.reason})", Span(display, 1, 1)) from None
+        raise error("E0101", f"{display} is not UTF-8 text ({exc.reason})", Span(display, 1, 1)) from None
 
 
 def is_external(module: str) -> bool:
