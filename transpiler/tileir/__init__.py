@@ -6,5 +6,6 @@ and :func:`compare`.
 
 from transpiler.tileir.compare import Comparison, Difference, compare
 from transpiler.tileir.parse import parse, parse_entry
+from transpiler.tileir.selfcheck import selfcheck
 
-__all__ = ["Comparison", "Difference", "compare", "parse", "parse_entry"]
+__all__ = ["Comparison", "Difference", "compare", "parse", "parse_entry", "selfcheck"]

@@ -18,7 +18,7 @@ from transpiler.tileir import hints as hint_rules
 from transpiler.tileir.equivalences import REWRITES
 from transpiler.tileir.explain import Explainer
 from transpiler.tileir.graph import Graph, Program, build
-from transpiler.tileir.liveness import live_numbers, speculated_loads
+from transpiler.tileir.liveness import live_numbers, speculated
 from transpiler.tileir.model import Entry, Loc, Module
 from transpiler.tileir.numbering import Numbering
 
@@ -133,8 +133,8 @@ class _Comparer:
 
     def _speculation(self, live: list[set[int]]) -> None:
         explainer = Explainer(self._numbering, self._reference, self._ours)
-        for node in speculated_loads(self._numbering, self._reference, self._ours, live[0] & live[1]):
-            message = "this load may be out of bounds and runs where the reference doesn't load"
+        for node in speculated(self._numbering, self._reference, self._ours, live[0] & live[1]):
+            message = "this may fault, and is computed where the reference doesn't compute it"
             text = explainer.text(node)
             self._found.append(Difference("effect", message, text, "", explainer.location(self._ours, node)))
 

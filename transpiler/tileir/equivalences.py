@@ -71,7 +71,7 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
     ),
     Equivalence(
         "fold-itof",
-        "itof of an integer constant that the float type represents exactly is the float constant in every rounding mode.",
+        "itof of an integer constant that the float type represents exactly is the float constant, however it rounds.",
         ("itof",),
         rw.fold_itof,
     ),
@@ -102,6 +102,13 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
         rw.condition_in_its_branch,
     ),
     Equivalence(
+        "unvaried-by-the-loop",
+        "A carried value that no iteration changes, or any value that doesn't depend on the loop, is after the loop "
+        "what it was before.",
+        ("loop.exit",),
+        rw.unvaried_by_the_loop,
+    ),
+    Equivalence(
         "boolean-choice",
         "A choice between true and false is the condition.",
         ("gamma",),
@@ -122,12 +129,12 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
     ),
     Equivalence(
         "early-exit",
-        "`if c {return} rest` is `if c {} else {rest}`, likewise for continue and break: the rest of the block runs in the "
-        "context in which the exit was not taken. This is also return-in-if.",
+        "`if c {return} rest` is `if c {} else {rest}`, likewise for continue and break: the rest of the block runs in "
+        "the context in which the exit was not taken.",
     ),
     Equivalence(
         "hint-key-resolved",
-        "A hint under the target's key wins over `default` (Tile IR: hints are given per architecture), so hints are equal "
+        "A hint under the target's key wins over `default` (Tile IR gives hints per architecture), so hints are equal "
         "when they resolve to the same options for the check's target.",
     ),
     Equivalence(

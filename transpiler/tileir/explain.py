@@ -11,6 +11,8 @@ from transpiler.tileir.numbering import Numbering
 
 DEPTH = 3
 """How deep expressions are printed."""
+PAIRS = 3
+"""How many differing parts are shown of one pair of effects."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class Explainer:
                 yield self._alone(node, self._reference)
                 continue
             left.remove(partner)
-            yield self._pair(*self._smallest(node, partner))
+            for pair in self._smallest(node, partner):
+                yield self._pair(*pair)
         for node in left:
             yield self._alone(node, self._ours)
 
@@ -79,26 +82,26 @@ class Explainer:
             return (*graph.args[node], graph.whiles[node])
         return graph.args[node]
 
-    def _smallest(self, reference: int, ours: int) -> tuple[int, int]:
-        """Descend to the deepest pair that differs although its operands correspond."""
+    def _smallest(self, reference: int, ours: int) -> list[tuple[int, int]]:
+        """Descend to the deepest pairs that differ although their operands correspond (at most PAIRS)."""
         number, graph = self._numbering.number, self._graph
         seen: set[tuple[int, int]] = set()
-        best = (reference, ours)
+        found: list[tuple[int, int]] = []
         work = [(reference, ours)]
-        while work:
-            a, b = work.pop()
-            if (a, b) in seen:
+        while work and len(found) < PAIRS:
+            a, b = pair = work.pop()
+            if (number[a], number[b]) in seen:
                 continue
-            seen.add((a, b))
-            best = (a, b)
+            seen.add((number[a], number[b]))
             left, right = self._operands(a), self._operands(b)
-            if FORMS[graph.keys[a]].name != FORMS[graph.keys[b]].name or len(left) != len(right):
-                return best
-            differing = [(x, y) for x, y in zip(left, right, strict=True) if number[x] != number[y]]
-            if not differing:
-                return best
-            work.extend(reversed(differing))
-        return best
+            theirs, mine = FORMS[graph.keys[a]], FORMS[graph.keys[b]]
+            same_kind = theirs.name == mine.name and len(left) == len(right)
+            differing = [(x, y) for x, y in zip(left, right, strict=False) if number[x] != number[y]]
+            if not (same_kind and differing) or theirs.attributes != mine.attributes:
+                found.append(pair)
+            if same_kind:
+                work.extend(reversed(differing))
+        return found or [(reference, ours)]
 
     def _alone(self, node: int, program: Program) -> Part:
         name, loc = FORMS[self._graph.keys[node]].name, self.location(program, node)

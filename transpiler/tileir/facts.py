@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from transpiler.tileir.graph import Program
+from transpiler.tileir.liveness import inside
 from transpiler.tileir.model import tile_type
 from transpiler.tileir.numbering import Numbering
 from transpiler.tileir.rewrites import integer_value
@@ -226,16 +227,22 @@ class FactChecker:
 
     def check(self) -> list[FactDifference]:
         """Return lost and unjustified facts: by value first, then by use."""
-        theirs, their_nodes = self._by_value(self._reference)
-        mine, my_nodes = self._by_value(self._ours)
-        known = Known(self._numbering, theirs)
+        theirs, their_nodes, contexts = self._by_value(self._reference)
+        mine, my_nodes, my_contexts = self._by_value(self._ours)
+        always = {n: {p for p in ps if self._unconditional(contexts[n, p])} for n, ps in theirs.items()}
+        known = Known(self._numbering, always)
         found: list[FactDifference] = []
         reported: set[int] = set()
         for number in [*theirs, *(n for n in mine if n not in theirs)]:
             stated, wanted = mine.get(number, set()), theirs.get(number, set())
             lost = sorted(p for p in wanted - stated if not implied_by(p, stated))
-            extra = sorted(p for p in stated - wanted if not implied_by(p, wanted) and not known.implies(number, p))
-            self.implied += len(wanted ^ stated) - len(lost) - len(extra)
+            extra = sorted(
+                p
+                for p in stated
+                if not self._as_guarded(p, my_contexts[number, p], [(w, contexts[number, w]) for w in wanted])
+                and not known.implies(number, p)
+            )
+            self.implied += len(wanted ^ stated) - len(lost) - len(set(extra) - wanted)
             nodes = my_nodes.get(number), their_nodes.get(number)
             if lost:
                 found.append(
@@ -248,15 +255,31 @@ class FactChecker:
                 reported.add(number)
         return found + self._check_uses(reported)
 
-    def _by_value(self, program: Program) -> tuple[dict[int, set[str]], dict[int, int]]:
+    def _as_guarded(self, predicate: str, contexts: set[int], stated: list[tuple[str, set[int]]]) -> bool:
+        """Say whether the reference states it wherever ours does: in the same context or in one around it."""
+        return all(
+            implied_by(predicate, [p for p, places in stated if inside(self._numbering, context, places)])
+            for context in contexts
+        )
+
+    def _unconditional(self, contexts: set[int]) -> bool:
+        return any(self._numbering.form(c).name == "entry" for c in contexts)
+
+    def _by_value(
+        self, program: Program
+    ) -> tuple[dict[int, set[str]], dict[int, int], dict[tuple[int, str], set[int]]]:
+        """Return each live value's predicates, one of its nodes, and where each predicate is stated."""
         facts: dict[int, set[str]] = {}
         nodes: dict[int, int] = {}
-        for node, predicate, _ in program.facts:
-            number = self._numbering.number[node]
-            if number in self._live:
-                facts.setdefault(number, set()).add(predicate)
-                nodes.setdefault(number, node)
-        return facts, nodes
+        contexts: dict[tuple[int, str], set[int]] = {}
+        number = self._numbering.number
+        for node, predicate, context in program.facts:
+            at = number[node]
+            if at in self._live:
+                facts.setdefault(at, set()).add(predicate)
+                nodes.setdefault(at, node)
+                contexts.setdefault((at, predicate), set()).add(number[context])
+        return facts, nodes, contexts
 
     def _check_uses(self, reported: set[int]) -> list[FactDifference]:
         """Report operands that lack a fact which the reference's same operand carries."""

@@ -35,7 +35,7 @@ def parse_form(text: str) -> Form:
     scanner = _Clauses(name, schema, clauses)
     scanner.run()
     operand_types, result_types = _split_arrow(types, schema)
-    form = Form(name, tuple(scanner.attributes), tuple(scanner.roles), operand_types, result_types, scanner.hints)
+    form = Form(name, tuple(scanner.attributes), tuple(scanner.roles), operand_types, result_types, scanner.hints, text)
     low, high = schema.operands
     if not low <= len(form.roles) <= high:
         raise error("E0603", f"`{name}` has {len(form.roles)} operands")

@@ -104,11 +104,11 @@ class Program:
 
     entry: Entry
     effects: list[int] = field(default_factory=list)
-    loads: list[tuple[int, int]] = field(default_factory=list)
-    """(load node, control context) in program order."""
+    guarded: list[tuple[int, int]] = field(default_factory=list)
+    """(node, control context) of each value that is undefined behaviour where it shouldn't be computed."""
     hinted: list[tuple[int, Hints]] = field(default_factory=list)
-    facts: list[tuple[int, str, Op]] = field(default_factory=list)
-    """(assumed node, predicate, the assume)."""
+    facts: list[tuple[int, str, int]] = field(default_factory=list)
+    """(assumed node, predicate, control context)."""
     uses: list[tuple[int, int, tuple[str, ...]]] = field(default_factory=list)
     """(using node, operand position, predicates stated on the operand as it is used)."""
     params: dict[int, int] = field(default_factory=dict)
@@ -289,7 +289,7 @@ class _Builder:
         operands = tuple([nodes[v] for v in op.operands])
         kind = SCHEMAS[name].kind
         if kind == "assume":
-            self._assume(op, operands[0])
+            self._assume(op, operands[0], context)
             return
         if name in REGION_LAMBDAS:
             operands += self._lambda(op)
@@ -302,8 +302,8 @@ class _Builder:
         self._note_uses(node, op, offset=int(effect))
         if kind == "memory":
             self._program.hinted.append((node, form.hints))
-            if not effect:
-                self._program.loads.append((node, context))
+        if not effect and not self._depth and may_fault(form):
+            self._program.guarded.append((node, context))
         if effect:
             self._program.effects.append(node)
         results = op.results
@@ -313,12 +313,12 @@ class _Builder:
             for i, value in enumerate(results):
                 nodes[value] = self._graph.add(projection(i), (node,), op)
 
-    def _assume(self, op: Op, source: int) -> None:
+    def _assume(self, op: Op, source: int, context: int) -> None:
         predicate = op.form.get("assumption") or ""
         value, result = op.operands[0], op.results[0]
         self._nodes[result] = source
         self._assumed[result] = (*self._assumed.get(value, ()), predicate)
-        self._program.facts.append((source, predicate, op))
+        self._program.facts.append((source, predicate, context))
 
     def _lambda(self, op: Op) -> tuple[int, ...]:
         """Return the body of a reduction as nodes over its arguments."""
@@ -338,6 +338,17 @@ class _Builder:
 def is_weak_load(form: Form) -> bool:
     """Say whether an operation is a load that no other thread may interfere with."""
     return form.name in ("load_view_tko", "load_ptr_tko") and form.get("ordering") == "weak"
+
+
+def may_fault(form: Form) -> bool:
+    """Say whether computing a value where the program doesn't may be undefined behaviour.
+
+    A load through a view is bounds-checked unless it is stated to be in bounds; a load through pointers
+    isn't; an integer division may be by zero.
+    """
+    if form.name == "load_view_tko":
+        return form.get("inbounds") is not None
+    return form.name in ("load_ptr_tko", "divi", "remi")
 
 
 def _replace(outcome: Outcome, rest: Outcome) -> Outcome:

@@ -1,9 +1,10 @@
-"""Which values count: those that an effect needs, and where loads that may fault are executed."""
+"""Which values count: those that an effect needs, and those that may fault."""
 
 from __future__ import annotations
 
 from transpiler.tileir.graph import BODY, BRANCH, WHILE, Program
 from transpiler.tileir.numbering import Numbering
+from transpiler.tileir.rewrites import integer_value
 
 
 def live_numbers(numbering: Numbering, program: Program) -> set[int]:
@@ -27,31 +28,37 @@ def live_numbers(numbering: Numbering, program: Program) -> set[int]:
     return live
 
 
-def speculated_loads(numbering: Numbering, reference: Program, ours: Program, live: set[int]) -> list[int]:
-    """Return our loads that may fault and run in a context in which the reference doesn't load.
+def speculated(numbering: Numbering, reference: Program, ours: Program, live: set[int]) -> list[int]:
+    """Return our values that may fault and are computed in a context in which the reference doesn't compute them.
 
-    A load through a partition view is bounds-checked; a load through pointers, or one that is stated to
-    be in bounds, may fault, so that moving it before a condition or out of a loop needs the reference's
-    example.  Running it in fewer contexts than the reference is harmless.
+    Moving such a value before a condition or out of a loop needs the reference's example; computing it in
+    fewer contexts than the reference is harmless.
     """
     number = numbering.number
     allowed: dict[int, set[int]] = {}
-    for node, context in reference.loads:
+    for node, context in reference.guarded:
         allowed.setdefault(number[node], set()).add(number[context])
     found: list[int] = []
-    for node, context in ours.loads:
+    for node, context in ours.guarded:
         at = number[node]
-        form = numbering.form(at)
-        checked = form.name == "load_view_tko" and form.get("inbounds") is None
-        if checked or at not in live:
+        if at not in live or at not in allowed or _cannot_fault(numbering, at):
             continue
-        if not _inside(numbering, number[context], allowed.get(at, set())):
+        if not inside(numbering, number[context], allowed[at]):
             found.append(node)
     return found
 
 
-def _inside(numbering: Numbering, context: int, allowed: set[int]) -> bool:
-    """Say whether a context is one of ``allowed`` or below one of them."""
+def _cannot_fault(numbering: Numbering, number: int) -> bool:
+    """Say whether the number stands for a division by a constant other than zero (or is folded away)."""
+    form, args = numbering.form(number), numbering.args(number)
+    if form.name not in ("divi", "remi"):
+        return form.name not in ("load_ptr_tko", "load_view_tko")
+    divisor = integer_value(numbering, args[1])
+    return divisor is not None and divisor[1] not in (0, -1)
+
+
+def inside(numbering: Numbering, context: int, allowed: set[int]) -> bool:
+    """Say whether a control context is one of ``allowed`` or below one of them."""
     while True:
         if context in allowed:
             return True

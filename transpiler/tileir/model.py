@@ -42,6 +42,8 @@ class Form:
     operand_types: tuple[str, ...] = ()
     result_types: tuple[str, ...] = ()
     hints: Hints = ()
+    template: str = field(default="", repr=False)
+    """The printed text with ``%`` for each operand, to print it again."""
     key: int = field(init=False, repr=False)
     """Equal for two forms exactly when they differ in nothing but hints."""
 
@@ -114,8 +116,10 @@ class Entry:
     locations: LocationTable
 
     def location(self, op: Op) -> Loc | None:
-        """Return where the operation comes from: the innermost place of inlined calls."""
-        return self.locations.resolve(op.loc)
+        """Return where the operation comes from: the innermost place that is not in cuda.tile's own code."""
+        frames = self.locations.frames(op.loc)
+        own = [f for f in frames if "/cuda/tile/" not in f.file]
+        return next(iter(own or frames), None)
 
 
 @dataclass
@@ -140,30 +144,31 @@ class LocationTable:
     def __init__(self, lines: dict[str, str] | None = None) -> None:
         self._lines = {} if lines is None else lines
 
-    def resolve(self, text: str) -> Loc | None:
-        """Follow aliases to a file location; None for unknown or absent ones."""
-        for _ in range(100):
-            if text.startswith(('loc("', '"')):
-                return _file_location(text)
-            if (inner := _inner(text)) is not None:
-                text = inner
-            elif (text := self._lines.get(text, "")) == "":
-                return None
-        return None
+    def frames(self, text: str) -> list[Loc]:
+        """Return the places of a location, the innermost of inlined calls first; empty when unknown."""
+        found: list[Loc] = []
+        work = [text]
+        while work and len(found) < 64:
+            at = work.pop().strip()
+            if at.startswith(('loc("', '"')):
+                if (place := _file_location(at)) is not None:
+                    found.append(place)
+            elif at.startswith("#") and at in self._lines:
+                work.append(self._lines[at])
+            elif (inner := _inner(at)) is not None:
+                work.extend(reversed(inner))
+        return found
 
 
-def _inner(text: str) -> str | None:
-    """Return the location wrapped in ``text``: a callsite's callee, a scope's place."""
-    for prefix, stop in (
-        ("loc(callsite(", " at "),
-        ("callsite(", " at "),
-        ("#cuda_tile.di_loc<", " in "),
-        ("loc(", ""),
-    ):
-        if text.startswith(prefix):
-            body = text[len(prefix) :]
-            return body.split(stop, 1)[0] if stop else body.removesuffix(")")
-    return None
+def _inner(text: str) -> tuple[str, ...] | None:
+    """Return the locations inside ``text``: a call's callee and caller, or a scope's place."""
+    if text.startswith("loc(callsite(") and text.endswith("))"):
+        return tuple(text[13:-2].split(" at ", 1))
+    if text.startswith("callsite(") and text.endswith(")"):
+        return tuple(text[9:-1].split(" at ", 1))
+    if text.startswith("#cuda_tile.di_loc<"):
+        return (text[18:].split(" in ", 1)[0],)
+    return (text[4:-1],) if text.startswith("loc(") else None
 
 
 def _file_location(text: str) -> Loc | None:

@@ -251,6 +251,21 @@ def condition_in_its_branch(numbering: Numbering, key: int, args: tuple[int, ...
     return numbering.cons(GAMMA, (condition, then, orelse))
 
 
+def unvaried_by_the_loop(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:
+    """Turn ``loop.exit(loop, v)`` into v where v doesn't depend on the loop."""
+    loop, value = args
+    seen: set[int] = set()
+    work = [value]
+    while work:
+        at = work.pop()
+        if at == loop:
+            return None
+        if at >= 0 and at not in seen:
+            seen.add(at)
+            work.extend(numbering.args(at))
+    return value
+
+
 def boolean_choice(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:
     then, orelse = (numbering.definitions[a][0] for a in args[1:])
     return args[0] if (then, orelse) == (TRUE, FALSE) else None
