@@ -72,6 +72,7 @@ class Value:
     ty: Type
     hint: str = ""
     op: Op | None = None  # the defining operation; None for a region parameter
+    alias: str = ""  # the name that a caller gave to a helper's result
 
     @property
     def constant(self) -> Any:
@@ -167,6 +168,7 @@ class Kernel:
     helper_args: dict[int, tuple[tuple[str, Any], ...]] = field(default_factory=dict)  # index -> (name, Value|const)
     const_names: dict[Sym, str] = field(default_factory=dict)  # author's names for derived constants
     param_comments: dict[str, str] = field(default_factory=dict)
+    rules_used: dict[str, int] = field(default_factory=dict)  # rule -> how often it fired
 
 
 def walk(block: Block) -> Iterator[Op]:

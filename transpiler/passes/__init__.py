@@ -1,0 +1,17 @@
+"""What the reference compiler also does to a program and bits depend on, in its order."""
+
+from __future__ import annotations
+
+from transpiler.ir.tir import Kernel
+from transpiler.passes.dce import eliminate_dead_code
+from transpiler.passes.fma import fuse_multiply_add
+from transpiler.passes.token_order import order_tokens
+
+
+def run(kernel: Kernel) -> Kernel:
+    """All passes, in place; returns the kernel."""
+    eliminate_dead_code(kernel)
+    order_tokens(kernel)
+    fuse_multiply_add(kernel)
+    eliminate_dead_code(kernel)
+    return kernel

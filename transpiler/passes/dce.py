@@ -1,0 +1,191 @@
+"""Dead code elimination over structured SSA, loop-carried values included.
+
+A mark and sweep from the effects: a carried value is live when its result is used after the loop
+or its parameter is used by something live in the body (cf. Cytron et al., 1991, section 7.1).
+"""
+
+from __future__ import annotations
+
+from transpiler.ir.tir import EFFECTS, TERMINATORS, Block, Kernel, Op, Value, walk
+
+
+def eliminate_dead_code(kernel: Kernel) -> None:
+    """Remove operations and carried values that no effect depends on. Tokens count as values."""
+    _drop_unreachable(kernel.body)
+    live = _mark(kernel.body)
+    _sweep(kernel.body, live)
+
+
+def _drop_unreachable(block: Block) -> None:
+    for i, op in enumerate(block.ops):
+        for region in op.regions:
+            _drop_unreachable(region)
+        if op.opcode in TERMINATORS:
+            del block.ops[i + 1 :]
+            return
+
+
+def _effects(op: Op) -> bool:
+    """Has the operation (or one inside it) an effect?"""
+    if op.opcode in EFFECTS or op.opcode in ("return", "break"):
+        return True
+    return any(_effects(o) for r in op.regions for o in r.ops)
+
+
+class _Marker:
+    def __init__(self) -> None:
+        self.live: set[Value] = set()
+        self.ops: set[Op] = set()
+        self.work: list[Value] = []
+        self.sources: dict[Value, list[Value]] = {}  # parameter or result -> values that flow into it
+        self.owner: dict[Value, Op] = {}
+
+    def prepare(self, block: Block, loop: Op | None) -> None:
+        for op in block.ops:
+            for r in op.results:
+                self.owner[r] = op
+            if op.opcode in ("for", "loop"):
+                first = 3 if op.opcode == "for" else 0
+                params = op.regions[0].params[1 if first else 0 :]
+                for p, init, r in zip(params, op.operands[first:], op.results, strict=True):
+                    self.owner[p] = op
+                    self.sources.setdefault(p, []).append(init)
+                    self.sources.setdefault(r, []).extend([init, p] if first else [])
+                self.prepare(op.regions[0], op)
+            elif op.opcode == "if":
+                for region in op.regions:
+                    self.prepare(region, loop)
+                    end = region.ops[-1]
+                    if end.opcode == "yield":
+                        for r, v in zip(op.results, end.operands, strict=True):
+                            self.sources.setdefault(r, []).append(v)
+            elif op.opcode in ("continue", "break") and loop is not None:
+                self._flow(op, loop)
+
+    def _flow(self, end: Op, loop: Op) -> None:
+        params = loop.regions[0].params[1 if loop.opcode == "for" else 0 :]
+        for p, r, v in zip(params, loop.results, end.operands, strict=True):
+            if end.opcode == "continue":
+                self.sources.setdefault(p, []).append(v)
+                if loop.opcode == "for":
+                    self.sources.setdefault(r, []).append(v)
+            else:
+                self.sources.setdefault(r, []).append(v)
+                self.sources.setdefault(p, []).append(p)
+
+    def need(self, v: Value) -> None:
+        if v not in self.live:
+            self.live.add(v)
+            self.work.append(v)
+
+    def keep(self, op: Op) -> None:
+        """The operation runs: its own operands are needed (not what its regions only pass on)."""
+        if op in self.ops:
+            return
+        self.ops.add(op)
+        count = {"for": 3, "loop": 0, "if": 1}.get(op.opcode, len(op.operands))
+        if op.opcode in ("continue", "break", "yield"):
+            count = 0
+        for v in op.operands[:count]:
+            self.need(v)
+
+
+def _mark(body: Block) -> _Marker:
+    m = _Marker()
+    m.prepare(body, None)
+    parents: dict[Op, Op] = {}
+    for op in walk(body):
+        for region in op.regions:
+            for inner in region.ops:
+                parents[inner] = op
+
+    def keep_with_parents(op: Op | None) -> None:
+        while op is not None:
+            m.keep(op)
+            op = parents.get(op)
+
+    for op in walk(body):
+        if op.opcode in EFFECTS or (op.opcode in TERMINATORS and op.opcode != "yield"):
+            if op.opcode in ("continue",):
+                continue
+            keep_with_parents(op)
+    while m.work:
+        v = m.work.pop()
+        for s in m.sources.get(v, ()):
+            m.need(s)
+        owner = m.owner.get(v)
+        if owner is not None:
+            keep_with_parents(owner)
+            if owner.opcode in ("for", "loop"):
+                _keep_exits(owner, m, keep_with_parents)
+    return m
+
+
+def _keep_exits(loop: Op, m: _Marker, keep: object) -> None:
+    """A live loop needs the conditions of its exits."""
+    for op in walk(loop.regions[0]):
+        if op.opcode == "if" and any(r.ops and r.ops[-1].opcode in ("break", "continue") for r in op.regions):
+            keep(op)  # type: ignore[operator]
+
+
+def _sweep(block: Block, m: _Marker) -> None:
+    kept = []
+    for op in block.ops:
+        if op.opcode in TERMINATORS:
+            kept.append(op)
+            continue
+        if op not in m.ops:
+            if kept and op.comments:
+                pass
+            _carry_comments(op, block)
+            continue
+        _prune(op, m)
+        kept.append(op)
+    block.ops = kept
+
+
+def _carry_comments(dead: Op, block: Block) -> None:
+    """A comment above a statement that left no operation moves to the next one."""
+    if not dead.comments:
+        return
+    after = block.ops[block.ops.index(dead) + 1 :]
+    if after:
+        after[0].comments = dead.comments + after[0].comments
+
+
+def _prune(op: Op, m: _Marker) -> None:
+    if op.opcode in ("for", "loop"):
+        _prune_loop(op, m)
+    elif op.opcode == "if":
+        keep = [i for i, r in enumerate(op.results) if r in m.live]
+        for region in op.regions:
+            end = region.ops[-1]
+            if end.opcode == "yield":
+                end.operands = tuple(end.operands[i] for i in keep)
+        op.results = tuple(op.results[i] for i in keep)
+    for region in op.regions:
+        _sweep(region, m)
+
+
+def _prune_loop(op: Op, m: _Marker) -> None:
+    first, lead = (3, 1) if op.opcode == "for" else (0, 0)
+    body = op.regions[0]
+    params = body.params[lead:]
+    keep = [i for i, (p, r) in enumerate(zip(params, op.results, strict=True)) if p in m.live or r in m.live]
+    for end in _ends(body):
+        end.operands = tuple(end.operands[i] for i in keep)
+    body.params = body.params[:lead] + [params[i] for i in keep]
+    op.operands = op.operands[:first] + tuple(op.operands[first + i] for i in keep)
+    op.results = tuple(op.results[i] for i in keep)
+
+
+def _ends(block: Block) -> list[Op]:
+    """The jumps that belong to this loop body."""
+    out = []
+    for op in block.ops:
+        if op.opcode in ("continue", "break"):
+            out.append(op)
+        elif op.opcode == "if":
+            for region in op.regions:
+                out.extend(_ends(region))
+    return out

@@ -1,0 +1,316 @@
+"""Partial evaluation of one kernel: constants, types and branches in one pass.
+
+Expressions here; statements and control flow are in :mod:`transpiler.specialize.control`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from transpiler.diagnostics import Diagnostic, Span, TranspileError
+from transpiler.ir import hir
+from transpiler.ir import symbolic as sy
+from transpiler.ir.symbolic import Sym
+from transpiler.ir.tir import CallSite, Value
+from transpiler.ir.types import DTYPE_TABLE, DType
+from transpiler.rules import registry
+from transpiler.specialize.builder import Builder
+from transpiler.specialize.values import (
+    ArrayVal,
+    BoundMethod,
+    Const,
+    DTypeVal,
+    Func,
+    HoleError,
+    HoleVal,
+    Ref,
+    SliceVal,
+    TiledViewVal,
+    TupleVal,
+    Undefined,
+    Val,
+    const,
+    describe,
+)
+
+Env = dict[str, Val]
+MAX_CALL_DEPTH = 32
+_EXTERNAL_CONSTANTS: dict[str, Any] = {
+    "math.inf": math.inf, "math.pi": math.pi, "math.e": math.e, "math.nan": math.nan, "math.tau": math.tau,
+    "numpy.inf": math.inf, "numpy.nan": math.nan, "numpy.pi": math.pi, "numpy.e": math.e, "numpy.newaxis": None,
+    "torch.inf": math.inf, "torch.pi": math.pi,
+    "builtins.True": True, "builtins.False": False, "builtins.None": None, "builtins.Ellipsis": ...,
+}  # fmt: skip
+_DTYPE_ALIASES = {
+    "bool": "bool_", "half": "float16", "float": "float32", "double": "float64", "int": "int32", "long": "int64",
+    "float8_e8m0fnu": "float8_e8m0fnu",
+}  # fmt: skip
+
+
+def external_dtype(name: str) -> DType | None:
+    """The dtype that ``cuda.tile.float32``, ``torch.float32`` or ``numpy.int32`` names."""
+    module, _, leaf = name.rpartition(".")
+    if module == "cuda.tile":
+        return DType(leaf) if leaf in DTYPE_TABLE else None
+    if module in ("torch", "numpy"):
+        leaf = _DTYPE_ALIASES.get(leaf, leaf) if module == "torch" else {"bool": "bool_"}.get(leaf, leaf)
+        return DType(leaf) if leaf in DTYPE_TABLE else None
+    return None
+
+
+class Evaluator(Builder):
+    """State of one specialization: the builder, the program, the scopes and the Holes met."""
+
+    def __init__(self, program: hir.Program, table: registry.Table) -> None:
+        super().__init__()
+        self.program = program
+        self.table = table
+        self.holes: list[Diagnostic] = []
+        self.rules_used: dict[str, int] = {}
+        self.const_names: dict[Sym, str] = {}
+        self.metadata: set[str] = set()  # arrays whose dims or strides are read
+        self.sites = 0
+        self.depth = 0
+        self.helper_returns: dict[int, tuple[Value, ...]] = {}
+        self.helper_args: dict[int, tuple[tuple[str, Any], ...]] = {}
+        self.unroll_counter = 0
+
+    # -- expressions ------------------------------------------------------------------------------
+    def eval(self, e: hir.Expr, env: Env) -> Val:
+        """Evaluate an expression."""
+        if e.span.line:
+            self.span = e.span
+        match e:
+            case hir.Const(value):
+                return const(value)
+            case hir.Local(name):
+                return self._local(name, env)
+            case hir.Global():
+                return self._global(e)
+            case hir.External(name):
+                return self.external(name)
+            case hir.Tuple_(items):
+                return TupleVal(tuple(self.eval(i, env) for i in items))
+            case hir.Attr(value, name):
+                return self._attribute(self.eval(value, env), name)
+            case hir.IfExp():
+                return self._if_expression(e, env)
+            case hir.BoolOp():
+                return self._bool_op(e, env)
+            case hir.Call():
+                return self._call(e, env)
+            case hir.Unsupported(code, what):
+                raise HoleError(code, f"{what} has no mapping", e.span)
+
+    def _local(self, name: str, env: Env) -> Val:
+        v = env.get(name, Undefined(f"`{name}` isn't assigned on every path to here"))
+        if isinstance(v, HoleVal):
+            raise HoleError("", "", self.span, silent=True)
+        if isinstance(v, Undefined):
+            self.refuse(f"`{name}` can't be used here: {v.reason}")
+        return v
+
+    def _global(self, e: hir.Global) -> Val:
+        if (f := self.program.function(e)) is not None:
+            return Func(f)
+        value = self.program.constant(e)
+        if value is None:
+            raise HoleError("E0203", f"`{e.name}` isn't defined in {e.module}", e.span)
+        span = self.span
+        result = self.eval(value, {})
+        self.span = span
+        return result
+
+    def external(self, name: str) -> Val:
+        """A name from outside the program."""
+        if name in _EXTERNAL_CONSTANTS:
+            return const(_EXTERNAL_CONSTANTS[name])
+        if (d := external_dtype(name)) is not None:
+            return DTypeVal(d)
+        return Ref(name)
+
+    def _if_expression(self, e: hir.IfExp, env: Env) -> Val:
+        cond = self.eval(e.cond, env)
+        if (known := self.known_truth(cond)) is not None:
+            return self.eval(e.then if known else e.orelse, env)
+        from transpiler.specialize.control import if_expression
+
+        return if_expression(self, self.truth(cond), e, env)
+
+    def _bool_op(self, e: hir.BoolOp, env: Env) -> Val:
+        left = self.eval(e.left, env)
+        known = self.known_truth(left, decide=not _symbolic_bool(left))
+        if isinstance(left, Const) and _symbolic_bool(left):
+            right = self._try_const_right(e, env, left)
+            if right is not None:
+                return right
+            known = bool(self.decide(left))
+        if known is not None:
+            return left if known == (e.op == "or") else self.eval(e.right, env)
+        from transpiler.specialize.control import short_circuit
+
+        return short_circuit(self, self.truth(left), e, env)
+
+    def _try_const_right(self, e: hir.BoolOp, env: Env, left: Const) -> Val | None:
+        """``a and b`` of two symbolic booleans is one condition when b is safe to evaluate either way."""
+        if bool(left.value) == (e.op == "or"):
+            return None
+        right = self.eval(e.right, env)
+        if isinstance(right, Const) and isinstance(right.value, bool) and isinstance(left.value, bool):
+            return Const(right.value, sy.apply(e.op, left.sym, right.sym))
+        self.decide(left)
+        return right
+
+    def known_truth(self, v: Val, *, decide: bool = True) -> bool | None:
+        """The truth value if it is known while specializing, else None."""
+        match v:
+            case Const():
+                return bool(self.decide(v) if decide else v.value)
+            case Value() if v.constant is not None and v.op is not None:
+                return bool(self.decide(Const(v.constant, v.op.attrs["sym"])))
+            case TupleVal():
+                return bool(v.items)
+            case HoleVal():
+                raise HoleError("", "", self.span, silent=True)
+            case Value():
+                return None
+            case _:
+                return True
+
+    def truth(self, v: Val) -> Value:
+        """A runtime condition: a 0-d bool tile."""
+        t = self.tile(v, "a condition")
+        ty = self.type_of(t)
+        if ty.rank != 0:
+            self.refuse(f"a condition must be a scalar, not {ty}")
+        if ty.dtype.category != "bool":
+            self.refuse(f"a condition must be bool, not {ty.dtype}", "compare explicitly, e.g. x != 0")
+        return t
+
+    # -- attributes and calls ---------------------------------------------------------------------
+    def _attribute(self, v: Val, name: str) -> Val:
+        kind = {Value: "Tile", ArrayVal: "Array", TiledViewVal: "TiledView", TupleVal: "Tuple"}.get(type(v))
+        if isinstance(v, HoleVal):
+            raise HoleError("", "", self.span, silent=True)
+        if isinstance(v, Ref):
+            return self.external(f"{v.name}.{name}")
+        if isinstance(v, Const) and isinstance(v.value, (bool, int, float)):
+            kind, v = "Tile", self.tile(v)
+        if kind is None:
+            self.hole("E0301", f"attribute `{name}` of {describe(v)} has no mapping")
+        row = self.table.find(f"{kind}.{name}", (v,))
+        if row is None:
+            self.hole("E0301", f"`{kind}.{name}` has no rule")
+        if row.attribute:
+            return self.apply(row, (v,), {})
+        return BoundMethod(v, kind, name)
+
+    def _call(self, e: hir.Call, env: Env) -> Val:
+        f = self.eval(e.func, env)
+        args = tuple(self.eval(a, env) for a in e.args)
+        kwargs = {k: self.eval(a, env) for k, a in e.kwargs}
+        self.span = e.span if e.span.line else self.span
+        return self.call(f, args, kwargs)
+
+    def call(self, f: Val, args: tuple[Val, ...], kwargs: dict[str, Val]) -> Val:
+        """Call a rule, a method, a dtype constructor or a helper function."""
+        match f:
+            case Ref(name):
+                return self.call_rule(name, args, kwargs)
+            case BoundMethod(receiver, kind, name):
+                return self.call_rule(f"{kind}.{name}", (receiver, *args), kwargs)
+            case DTypeVal(dtype):
+                return self.call_rule("cuda.tile.dtype_constructor", (DTypeVal(dtype), *args), kwargs)
+            case Func(function):
+                return self.call_helper(function, args, kwargs)
+            case _:
+                self.hole("E0301", f"calling {describe(f)} has no mapping")
+
+    def call_rule(self, name: str, args: tuple[Val, ...], kwargs: dict[str, Val]) -> Val:
+        """Find the row and apply it."""
+        if any(isinstance(a, HoleVal) for a in (*args, *kwargs.values())):
+            raise HoleError("", "", self.span, silent=True)
+        row = self.table.find(name, args)
+        if row is None:
+            known = self.table.rows.get(name)
+            what = f"`{name}` of {', '.join(map(describe, args))}" if known else f"`{name}`"
+            self.hole("E0301", f"{what} has no rule", "transpile explain E0301")
+        return self.apply(row, args, kwargs)
+
+    def apply(self, row: registry.Rule, args: tuple[Val, ...], kwargs: dict[str, Val]) -> Val:
+        """Apply a row to its operands."""
+        if row.status == "unsupported":
+            self.hole("E0302", f"`{row.callee}` isn't supported: {row.reason}")
+        try:
+            bound = self.table.bind(row, args, kwargs)
+        except TypeError as e:
+            self.refuse(f"`{row.callee}`: {e}")
+        self.rules_used[row.key] = self.rules_used.get(row.key, 0) + 1
+        outer, self.rule = self.rule, row.key
+        try:
+            return registry.call(self, row, bound)
+        finally:
+            self.rule = outer
+
+    def call_helper(self, f: hir.Function, args: tuple[Val, ...], kwargs: dict[str, Val]) -> Val:
+        """Specialize a helper function into the caller, remembering the call site."""
+        from transpiler.specialize.control import run_function
+
+        if self.depth >= MAX_CALL_DEPTH:
+            self.refuse(f"`{f.name}` calls itself", "cuTile kernels can't recurse")
+        env = self._bind_helper(f, args, kwargs)
+        span, outer, statement = self.span, self.site, self.statement
+        self.sites += 1
+        site = CallSite(f.name, self.sites, outer, span)
+        self.helper_args[site.index] = tuple(env.items())
+        self.site = site
+        self.depth += 1
+        try:
+            result = run_function(self, f, env)
+        finally:
+            self.site, self.span, self.statement = outer, span, statement
+            self.depth -= 1
+        self.helper_returns[site.index] = tuple(_tiles(result))
+        return result
+
+    def _bind_helper(self, f: hir.Function, args: tuple[Val, ...], kwargs: dict[str, Val]) -> Env:
+        names = [p.name for p in f.params]
+        if len(args) > len(names):
+            self.refuse(f"{f.name}() takes {len(names)} arguments but {len(args)} were given")
+        env: Env = dict(zip(names, args, strict=False))
+        for k, v in kwargs.items():
+            if k not in names or k in env:
+                self.refuse(f"{f.name}() got an unexpected or repeated argument '{k}'")
+            env[k] = v
+        for p in f.params:
+            if p.name not in env:
+                if p.default is None:
+                    self.refuse(f"{f.name}() misses the argument '{p.name}'")
+                env[p.name] = self.eval(p.default, {})
+        return {name: env[name] for name in names}
+
+    # -- holes ------------------------------------------------------------------------------------
+    def record_hole(self, hole: HoleError) -> None:
+        """Keep the diagnostic and mark the place in the program."""
+        if hole.silent:
+            return
+        span: Span = hole.span
+        self.holes.append(Diagnostic(hole.code, hole.message, hole.help or f"transpile explain {hole.code}",
+                                     "error", span))  # fmt: skip
+        self.emit("hole", code=hole.code, message=hole.message)
+
+
+def _symbolic_bool(v: Val) -> bool:
+    return isinstance(v, Const) and isinstance(v.value, bool) and bool(sy.leaves_of(v.sym))
+
+
+def _tiles(v: Val) -> list[Value]:
+    if isinstance(v, Value):
+        return [v]
+    if isinstance(v, TupleVal):
+        return [t for i in v.items for t in _tiles(i)]
+    return []
+
+
+__all__ = ["Env", "Evaluator", "SliceVal", "TranspileError"]

@@ -1,0 +1,159 @@
+"""What an expression evaluates to during specialization."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from transpiler.diagnostics import Span
+from transpiler.ir import hir
+from transpiler.ir.symbolic import Sym, lit
+from transpiler.ir.tir import Value
+from transpiler.ir.types import DType, Shape
+
+
+@dataclass(frozen=True)
+class Const:
+    """A Python constant (int, float, bool, str, None, Ellipsis) and the expression it came from.
+
+    Numbers are "loosely typed": they take the dtype of what they are combined with.
+    """
+
+    value: Any
+    sym: Sym
+
+
+def const(value: Any) -> Const:
+    """A literal constant."""
+    return Const(value, lit(value) if isinstance(value, (int, float, bool, str, type(None))) else lit(None))
+
+
+@dataclass(frozen=True)
+class DTypeVal:
+    """A dtype used as a value (``x.dtype``, ``ct.float32``)."""
+
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class Ref:
+    """Something external by qualified name: a function, an enum member, a module attribute."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Func:
+    """A helper function of the program."""
+
+    function: hir.Function
+
+
+@dataclass(frozen=True)
+class BoundMethod:
+    """``receiver.name`` waiting to be called."""
+
+    receiver: Val
+    kind: str  # Tile, Array, TiledView, RawArrayMemory, Tuple
+    name: str
+
+
+@dataclass(frozen=True)
+class TupleVal:
+    """A tuple."""
+
+    items: tuple[Val, ...]
+
+
+@dataclass(frozen=True)
+class SliceVal:
+    """A slice in an index."""
+
+    start: Val
+    stop: Val
+    step: Val
+
+
+@dataclass(frozen=True)
+class RangeVal:
+    """``range(...)``: three i32 scalars."""
+
+    start: Value
+    stop: Value
+    step: Value
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayVal:
+    """A tensor: its view value, the alias group it belongs to, and its dims and strides.
+
+    Each dim and stride is a runtime scalar, or a Const where it is static.
+    """
+
+    tensor: Value
+    dtype: DType
+    rank: int
+    root: str  # the array parameter it comes from
+    static_dims: tuple[int | None, ...]
+    static_strides: tuple[int | None, ...]
+    index_bits: int = 32
+
+
+@dataclass(frozen=True, eq=False)
+class TiledViewVal:
+    """``array.tiled_view(...)``."""
+
+    array: ArrayVal
+    tile: Shape
+    padding: str | None
+    order: tuple[int, ...] | None
+    steps: Shape | None
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """A name without a usable value here; using it is an error with this reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class HoleVal:
+    """The result of an unmapped construct; anything made from it is silently unmapped too."""
+
+
+Val = (
+    Value | Const | DTypeVal | Ref | Func | BoundMethod | TupleVal | SliceVal | RangeVal | ArrayVal | TiledViewVal
+    | Undefined | HoleVal
+)  # fmt: skip
+
+
+class HoleError(Exception):
+    """An unmapped construct was met; ``silent`` when it only uses the result of another one."""
+
+    def __init__(self, code: str, message: str, span: Span, help: str = "", *, silent: bool = False) -> None:
+        super().__init__(message)
+        self.code, self.message, self.span, self.help, self.silent = code, message, span, help, silent
+
+
+def describe(value: Val) -> str:
+    """A short description for diagnostics."""
+    match value:
+        case Value():
+            return str(value.ty)
+        case Const():
+            return f"the constant {value.value!r}"
+        case DTypeVal():
+            return f"the dtype {value.dtype}"
+        case Ref():
+            return value.name
+        case Func():
+            return f"the function {value.function.name}"
+        case TupleVal():
+            return f"a tuple of {len(value.items)}"
+        case ArrayVal():
+            return f"the array {value.root}"
+        case Undefined():
+            return f"undefined ({value.reason})"
+        case _:
+            return type(value).__name__
