@@ -1,175 +1,18 @@
-"""Specialization: one kernel and one description of its arguments -> a residual TIR program."""
+"""Specialization: constants, types and branches resolved together; see :mod:`transpiler.specialize.kernel`."""
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from typing import TYPE_CHECKING
 
-from transpiler.diagnostics import error
-from transpiler.ir import hir
-from transpiler.ir import symbolic as sy
-from transpiler.ir.symbolic import Sym
-from transpiler.ir.tir import ArrayUse, Condition, Kernel, Op, Value, walk
-from transpiler.ir.types import GENERIC_CLASS, DType, TensorTy, TileTy
-from transpiler.rules.registry import Table
-from transpiler.spec import ArraySpec, ConstantSpec, ParamSpec, ScalarSpec, Specialization
-from transpiler.specialize.control import run_function
-from transpiler.specialize.evaluate import Evaluator
-from transpiler.specialize.values import ArrayVal, Const, DTypeVal, HoleError, HoleVal, Ref, TupleVal, Undefined, Val
-
-_FLOAT_TEXT = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-_KERNEL_DECORATOR = "cuda.tile.kernel"
+if TYPE_CHECKING:
+    from transpiler.ir.hir import Program
+    from transpiler.ir.tir import Kernel
+    from transpiler.rules.registry import Table
+    from transpiler.spec import Specialization
 
 
-def specialize(program: hir.Program, name: str, spec: Specialization, table: Table) -> Kernel:
-    """Partially evaluate kernel ``name`` of ``program`` for ``spec``.
+def specialize(program: Program, name: str, spec: Specialization, table: Table) -> Kernel:
+    """Partially evaluate kernel ``name``; see :func:`transpiler.specialize.kernel.specialize`."""
+    from transpiler.specialize import kernel  # the rules import this package's values
 
-    Unmapped constructs become ``hole`` operations and ``Kernel.holes``.  Raises TranspileError
-    (E0201 unknown kernel, E0210 wrong specialization, E04xx the program is ill-typed).
-    """
-    function = program.modules[program.main].functions.get(name)
-    if function is None:
-        known = ", ".join(program.kernels)
-        raise error("E0201", f"there is no kernel `{name}`", help=f"the kernels are: {known}")
-    ev = Evaluator(program, table)
-    ev.span = function.span
-    _check_parameters(function, spec)
-    env = _bind(ev, function, spec)
-    run_function(ev, function, env)
-    ev.block.ops.append(Op("return", span=function.span, comments=tuple(ev.pending_comments)))
-    return _finish(ev, function, spec)
-
-
-def _check_parameters(function: hir.Function, spec: Specialization) -> None:
-    names = [p.name for p in function.params]
-    missing = [n for n in names if n not in spec.params]
-    extra = [n for n in spec.params if n not in names]
-    if missing or extra:
-        parts = [f"misses {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(extra)}"] * bool(extra)
-        raise error(
-            "E0210", f"specialization `{spec.name}` of `{function.name}` {' and '.join(parts)}", function.span,
-            help=f"the parameters are: {', '.join(names)}",
-        )  # fmt: skip
-
-
-def _bind(ev: Evaluator, function: hir.Function, spec: Specialization) -> dict[str, Val]:
-    env: dict[str, Val] = {}
-    ev.int_params = frozenset(n for n, p in spec.params.items() if isinstance(p, ConstantSpec) and type(p.value) is int)
-    for p in function.params:
-        ev.span = p.span
-        try:
-            env[p.name] = _argument(ev, p.name, spec.params[p.name])
-        except HoleError as hole:
-            ev.record_hole(hole)
-            env[p.name] = HoleVal()
-    return env
-
-
-def _argument(ev: Evaluator, name: str, p: ParamSpec) -> Val:
-    match p:
-        case ArraySpec():
-            return _array(ev, name, p)
-        case ScalarSpec():
-            return _named(ev.emit("scalar", (), (TileTy(DType(p.dtype)),), name=name), name)
-        case ConstantSpec():
-            return Const(_FLOAT_TEXT.get(p.value, p.value) if isinstance(p.value, str) else p.value, sy.param(name))
-        case _:
-            ev.hole("E0303", f"`{name}` is a list of arrays, which isn't built yet")
-
-
-def _named(op: Op, name: str) -> Value:
-    op.result.hint = name
-    return op.result
-
-
-def _array(ev: Evaluator, name: str, p: ArraySpec) -> ArrayVal:
-    if p.index_dtype != "int32":
-        ev.hole("E0304", f"`{name}` is indexed with {p.index_dtype}, which isn't built yet")
-    generic = p.dtype in GENERIC_CLASS
-    dtype = DType(p.dtype, name if generic else None)
-    if not generic:
-        ev.decide_equal(Sym("dtype", (name,)), sy.lit(p.dtype), True)
-    tensor = _named(ev.emit("tensor", (), (TensorTy(dtype, p.ndim),), name=name), name)
-    return ArrayVal(tensor, dtype, p.ndim, name, p.shape_constant, p.stride_constant)
-
-
-def _finish(ev: Evaluator, function: hir.Function, spec: Specialization) -> Kernel:
-    used = {v for op in walk(ev.block) for v in op.operands}
-    tensors = {op.attrs["name"]: op.result for op in ev.block.ops if op.opcode == "tensor"}
-    arrays, classes = {}, {}
-    for name, p in spec.params.items():
-        if not isinstance(p, ArraySpec) or name not in tensors:
-            continue
-        d = ev.resolve(DType(p.dtype, name if p.dtype in GENERIC_CLASS else None))
-        classes[name] = d.of or ""
-        arrays[name] = ArrayUse(
-            name, d, p.ndim, p.shape_constant, p.stride_constant, name in ev.metadata, tensors[name] in used
-        )
-    _resolve_types(ev)
-    return Kernel(
-        name=function.name,
-        span=function.span,
-        params=tuple(p.name for p in function.params),
-        arrays=arrays,
-        scalars={n: DType(p.dtype) for n, p in spec.params.items() if isinstance(p, ScalarSpec)},
-        constants={n: p.value for n, p in spec.params.items() if isinstance(p, ConstantSpec)},
-        body=ev.block,
-        conditions=_conditions(ev),
-        hints=decorator_hints(ev, function),
-        dtype_class=classes,
-        holes=tuple(ev.holes),
-        docstring=function.docstring,
-        comments=function.comments,
-        helper_returns=ev.helper_returns,
-        helper_args=ev.helper_args,
-        const_names=ev.const_names,
-        param_comments={p.name: p.comment for p in function.params if p.comment},
-        rules_used=ev.rules_used,
-    )
-
-
-def _conditions(ev: Evaluator) -> tuple[Condition, ...]:
-    return tuple(ev.conditions.values())
-
-
-def _resolve_types(ev: Evaluator) -> None:
-    """Give every value the dtype that unification ended with."""
-    import dataclasses
-
-    def resolved(v: Value) -> None:
-        d = getattr(v.ty, "dtype", None)
-        if d is not None and d.of is not None and (r := ev.resolve(d)) != d:
-            v.ty = dataclasses.replace(v.ty, dtype=r)  # type: ignore[arg-type]
-
-    for op in walk(ev.block):
-        for v in op.results:
-            resolved(v)
-        for region in op.regions:
-            for v in region.params:
-                resolved(v)
-
-
-def decorator_hints(ev: Evaluator, function: hir.Function) -> dict[str, Any]:
-    """The hints of ``@ct.kernel(...)``: name -> int, or {target or "default": int} for ByTarget."""
-    hints: dict[str, Any] = {}
-    for d in function.decorators:
-        if isinstance(d, hir.Call) and isinstance(d.func, hir.External) and d.func.name == _KERNEL_DECORATOR:
-            for key, e in d.kwargs:
-                value = _hint_value(ev, e)
-                if value is not None:
-                    hints[key] = value
-    return hints
-
-
-def _hint_value(ev: Evaluator, e: hir.Expr) -> Any:
-    if isinstance(e, hir.Call) and isinstance(e.func, hir.External) and e.func.name == "cuda.tile.ByTarget":
-        return {k: v for k, a in e.kwargs if (v := _hint_value(ev, a)) is not None}
-    try:
-        v = ev.eval(e, {})
-    except HoleError as hole:
-        ev.record_hole(hole)
-        return None
-    return v.value if isinstance(v, Const) else None
-
-
-__all__ = ["DTypeVal", "Ref", "TupleVal", "Undefined", "decorator_hints", "specialize"]
+    return kernel.specialize(program, name, spec, table)
