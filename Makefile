@@ -1,0 +1,59 @@
+# The two commands: `make demo` and `make test`. Each sets up what is missing (Python 3.11, gcc and Rust
+# have to be there) and costs nothing when nothing changed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+JOBS ?= 2
+
+# TileGym is a corpus to translate; its own dependencies (torch, ...) are not needed for that.
+TILEGYM := tilegym==1.5.1
+BUILD_REQUIRES = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])
+PIP = $(BIN)/pip install --quiet --disable-pip-version-check
+RUST_SOURCES := Cargo.toml Cargo.lock build_backend/backend.py $(shell find rust_runtime -name '*.rs' -o -name Cargo.toml)
+CARGO := $(BIN)/python build_backend/cargo.py
+
+.DEFAULT_GOAL := demo
+.PHONY: demo test lint lint-python lint-rust test-rust test-python setup clean
+
+demo: setup
+	@mkdir -p out
+	$(BIN)/transpile batch tilegym-core -o out/tilegym-core --json out/tilegym-core.json
+
+test: lint test-rust test-python
+
+lint: lint-python lint-rust
+
+lint-python: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+lint-rust: setup
+	cargo fmt --check
+	$(CARGO) clippy --release --locked --all-targets -- -D warnings
+
+test-rust: setup
+	$(CARGO) test --release --locked --quiet
+
+test-python: setup
+	$(BIN)/pytest -n $(JOBS)
+
+setup: $(STAMPS)/extension
+
+$(STAMPS)/requirements: pyproject.toml
+	@command -v cargo >/dev/null || { echo "Rust is needed: see https://rustup.rs" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	@echo "Setting up $(VENV): Python packages"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) $$($(PYTHON) -c '$(BUILD_REQUIRES)')
+	@$(PIP) --no-deps $(TILEGYM)
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/extension: $(STAMPS)/requirements $(RUST_SOURCES)
+	@echo "Setting up $(VENV): building the compiler extension (2 to 5 minutes the first time)"
+	@$(PIP) --no-build-isolation -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) target out

@@ -1,0 +1,25 @@
+"""Where templates and corpus manifests lie: at the top of a checkout, inside the package when installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def templates_dir() -> Path:
+    """Return the directory of the Jinja templates."""
+    return _data("templates")
+
+
+def corpus_dir() -> Path:
+    """Return the directory of the corpus manifests."""
+    return _data("corpus")
+
+
+def _data(name: str) -> Path:
+    """The wheel carries copies in ``_data``; a checkout, which an editable install uses, has the originals."""
+    checkout = _PACKAGE.parent
+    if (checkout / "pyproject.toml").is_file() and (checkout / name).is_dir():
+        return checkout / name
+    return _PACKAGE / "_data" / name
