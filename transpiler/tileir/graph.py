@@ -219,7 +219,7 @@ class _Builder:
             return outcome.values[index] if outcome.kind == kind else -1
         then, orelse = outcome.arms()
         left, right = self._merge(then, kind, index), self._merge(orelse, kind, index)
-        if left == right or right < 0:
+        if right < 0:
             return left
         if left < 0:
             return right
@@ -307,7 +307,7 @@ class _Builder:
         if effect:
             self._program.effects.append(node)
         results = op.results
-        if len(results) == 1 and SCHEMAS[name].results[1] == 1:
+        if len(results) == 1:
             nodes[results[0]] = node
         else:
             for i, value in enumerate(results):
