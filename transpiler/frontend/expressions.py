@@ -148,7 +148,7 @@ class ExpressionLowerer:
         if not merged:
             return hir.Const("", span=self.span(node))
         if len(merged) == 1 and isinstance(merged[0], hir.Const):
-            return hir.Const(merged[0].value, span=self.span(node))
+            return hir.Const(str(merged[0].value), span=self.span(node))
         return self.call("builtins.format_string", merged, node)
 
     def _format_parts(
@@ -176,8 +176,6 @@ class ExpressionLowerer:
         if part.format_spec:
             spec = self._format(self._format_parts(node, part.format_spec), part)
             value = self.call("builtins.format", (value, spec), part)
-        elif isinstance(value, hir.Const) and not isinstance(value.value, str):
-            value = self.call("builtins.str", (value,), part)
         return [*before, value]
 
     # Operators

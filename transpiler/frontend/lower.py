@@ -42,9 +42,12 @@ class FunctionLowerer:
 
     def function(self, node: cst.FunctionDef) -> hir.Function:
         """Lower a function."""
-        comments = _comments_of(node.leading_lines) + _comments_of(node.lines_after_decorators)
+        is_first = node is self._piece.module.body[0]  # then LibCST gives the comments above to the module
+        comments = _comments_of(self._piece.module.header) if is_first else []
+        comments += _comments_of(node.leading_lines)
         for decorator in node.decorators:
             comments += _comments_of(decorator.leading_lines) + _comment(decorator.trailing_whitespace)
+        comments += _comments_of(node.lines_after_decorators)
         params, self._pending = self._params(node)
         body = self._suite(node.body)
         if node.params.star_kwarg is not None or isinstance(node.params.star_arg, cst.Param):

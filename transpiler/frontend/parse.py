@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -33,17 +33,7 @@ class Binding:
     module: str = ""  # imports: the absolute module name
     attribute: str = ""  # `from module import attribute`; empty for `import module`
     missing: bool = False  # a relative import that leaves the package
-
-    @property
-    def value(self) -> ast.expr | None:
-        """The expression that is assigned, when it is assigned to this name alone."""
-        match self.node:
-            case ast.Assign(targets=targets, value=value) if any(isinstance(t, ast.Name) for t in targets):
-                return value
-            case ast.AnnAssign(value=value):
-                return value
-            case _:
-                return None
+    value: ast.expr | None = None  # constants: the expression
 
 
 @dataclass(frozen=True)
@@ -216,9 +206,10 @@ class _Outline:
         if isinstance(node, ast.AnnAssign) and node.value is None:
             return
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            kind: Kind = "constant" if isinstance(target, ast.Name) and not isinstance(node, ast.AugAssign) else "other"
+            values = {} if isinstance(node, ast.AugAssign) else dict(_pairs(target, node.value))
             for name in stored_names(target):
-                self._add(Binding(name, kind, node, conditional))
+                kind: Kind = "constant" if name in values else "other"
+                self._add(Binding(name, kind, node, conditional, value=values.get(name)))
 
     def _other(self, node: ast.stmt) -> None:
         """Descend into a compound statement; its own targets (for, with, except) are bindings too."""
@@ -260,6 +251,19 @@ def import_bindings(node: ast.Import | ast.ImportFrom, package: str, conditional
         else:  # `from . import x` in a file without a package: a file beside it
             found.append(Binding(name, "import", node, conditional, alias.name, "", missing))
     return found
+
+
+def _pairs(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.expr]]:
+    """Names and the expressions assigned to them, item by item where two displays face each other."""
+    match target, value:
+        case ast.Name(id=name), ast.expr():
+            yield name, value
+        case ast.Tuple(elts=names) | ast.List(elts=names), ast.Tuple(elts=items) | ast.List(elts=items):
+            if len(names) == len(items) and not any(isinstance(e, ast.Starred) for e in (*names, *items)):
+                for inner, item in zip(names, items, strict=True):
+                    yield from _pairs(inner, item)
+        case _:
+            pass
 
 
 def stored_names(node: ast.AST) -> list[str]:

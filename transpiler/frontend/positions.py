@@ -63,9 +63,7 @@ class _Record(AbstractContextManager[None]):
 
     __slots__ = ("_column", "_end", "_line", "_node", "_start", "_state")
 
-    def __init__(
-        self, state: _State, node: cst.CSTNode, start: cst.CSTNode | None, end: cst.CSTNode | None
-    ) -> None:
+    def __init__(self, state: _State, node: cst.CSTNode, start: cst.CSTNode | None, end: cst.CSTNode | None) -> None:
         self._state, self._node, self._start, self._end = state, node, start, end
         self._line, self._column = state.line, state.column
 

@@ -14,13 +14,16 @@ import libcst as cst
 from transpiler.diagnostics import Span, error
 from transpiler.frontend.constructs import CONSTRUCTS
 from transpiler.frontend.expressions import ExpressionLowerer
+from transpiler.frontend.kernels import KERNEL, Chain, KernelSite, chain_of, find_kernels
 from transpiler.frontend.lower import FunctionLowerer
 from transpiler.frontend.parse import Piece, SourceFile
-from transpiler.frontend.resolve import Stamp, Workspace, dotted_parts, stamp
+from transpiler.frontend.resolve import Stamp, Workspace, stamp
 from transpiler.ir import hir
 
-KERNEL = hir.External("cuda.tile.kernel")
-_Chain = tuple[ast.FunctionDef, ...]
+_NO_KERNELS = (
+    "looked for functions decorated with cuda.tile.kernel (`@ct.kernel`) or passed to it; "
+    "where this file imports its kernels, give the file that defines them"
+)
 _loaded: dict[tuple[Path, str | None], tuple[tuple[Stamp, ...], hir.Program]] = {}
 
 
@@ -36,7 +39,12 @@ def load_program(path: Path, *, display: str | None = None) -> hir.Program:
         return cached[1]
     with _without_collection():
         workspace = Workspace(path, display)
-        program = _Loader(workspace).load()
+        try:
+            program = _Loader(workspace).load()
+        except RecursionError:
+            shown = workspace.main.display
+            raise error("E0102", f"{shown} has an expression that is nested too deeply", Span(shown, 1, 1),
+                        help="split the expression into several statements") from None  # fmt: skip
     sources = [source for source in workspace.modules.values() if source is not None]
     for source in sources:
         source.forget_pieces()
@@ -77,24 +85,23 @@ class _Loader:
         self._workspace = workspace
         self._functions: dict[hir.Global, hir.Function] = {}
         self._constants: dict[hir.Global, hir.Expr] = {}
-        self._kernels: dict[str, int] = {}
         self._todo: list[hir.Global] = []
 
     def load(self) -> hir.Program:
         main = self._workspace.main
-        for chain in main.functions:
-            if self._is_kernel(main, chain):
-                self._kernel(main, chain)
-        for name, bindings in main.bindings.items():
-            for binding in bindings:
-                if binding.kind == "constant" and isinstance(binding.value, ast.Call):
-                    self._factory(main, name, binding.node)
-        if not self._kernels:
-            raise error("E0103", f"{main.display} has no kernels", Span(main.display, 1, 1),
-                        help="a kernel is a function decorated with cuda.tile.kernel (`@ct.kernel`), or passed to it")  # fmt: skip
+        names: dict[str, None] = {}
+        for site in find_kernels(self._workspace):
+            function = self._kernel(site)
+            if site.name in names and not self._replaces(site):
+                hole = hir.Hole("E0252", CONSTRUCTS["E0252"].what, span=function.span)
+                function = replace(function, body=(hole,))
+            self._functions[hir.Global(main.key, site.name)] = function
+            names[site.name] = None
+        if not names:
+            message = f"{main.display} has no kernels" if main.text.strip() else f"{main.display} is empty"
+            raise error("E0103", message, Span(main.display, 1, 1), help=_NO_KERNELS)
         while self._todo:
             self._reach(self._todo.pop(0))
-        names = sorted(self._kernels, key=lambda name: self._kernels[name])
         return hir.Program(main.key, {m.key: m for m in self._modules()}, tuple(names))
 
     def _modules(self) -> Iterator[hir.Module]:
@@ -106,53 +113,26 @@ class _Loader:
                 by_line = dict(sorted(functions.items(), key=lambda item: item[1].span.line))
                 yield hir.Module(key, source.display, by_line, _in_order(constants, source))
 
-    # Kernels
+    def _kernel(self, site: KernelSite) -> hir.Function:
+        function = self._lower(site.owner, site.chain, decorators=site.decorated)
+        if site.decorated:
+            return function
+        main = self._workspace.main
+        hints: tuple[tuple[str, hir.Expr], ...] = ()
+        span = function.span
+        if site.made_by is not None:
+            value, used = self._value(main, site.name, site.made_by)
+            assert isinstance(value, hir.Call)
+            made = value.func if isinstance(value.func, hir.Call) else value
+            hints, span = made.kwargs, value.span
+            self._todo += [ref for ref in used if ref != hir.Global(function.module, function.name)]
+        decorator = hir.Call(KERNEL, (), hints, span=span) if hints else replace(KERNEL, span=span)
+        return replace(function, name=site.name, module=main.key, decorators=(decorator,))
 
-    def _is_kernel(self, source: SourceFile, chain: _Chain) -> bool:
-        return any(self._names_kernel(source, d, chain[:-1]) for d in chain[-1].decorator_list)
-
-    def _names_kernel(self, source: SourceFile, node: ast.expr, outer: _Chain) -> bool:
-        """Whether an expression is ``ct.kernel`` or a call of it with hints only."""
-        callee = node.func if isinstance(node, ast.Call) and not node.args else node
-        parts = dotted_parts(callee)
-        return parts is not None and self._workspace.dotted(source, parts, outer[::-1]) == KERNEL
-
-    def _kernel(self, source: SourceFile, chain: _Chain) -> None:
-        function = self._lower(source, chain, decorators=True)
-        if function.name in self._kernels and (len(chain) > 1 or self._is_conditional(source, function.name)):
-            hole = hir.Hole("E0252", CONSTRUCTS["E0252"].what, span=function.span)
-            function = replace(function, body=(hole,))
-        self._add_kernel(function)
-
-    def _add_kernel(self, function: hir.Function) -> None:
-        self._functions[hir.Global(function.module, function.name)] = function
-        self._kernels[function.name] = function.span.line
-
-    def _is_conditional(self, source: SourceFile, name: str) -> bool:
-        return any(b.conditional for b in source.bindings.get(name, ()))
-
-    def _factory(self, source: SourceFile, name: str, node: ast.stmt) -> None:
-        """``name = ct.kernel(fn, hints...)`` and ``name = ct.kernel(hints...)(fn)``: a kernel called ``name``."""
-        call = getattr(node, "value", None)
-        if not isinstance(call, ast.Call) or len(call.args) != 1 or not self._makes_kernel(source, call):
-            return
-        parts = dotted_parts(call.args[0])
-        ref = self._workspace.dotted(source, parts) if parts is not None else None
-        if not isinstance(ref, hir.Global):
-            return
-        owner = self._workspace.loaded(ref.module)
-        chain = _chain(owner, ref.name)
-        if chain is None:
-            return
-        value = self._constant(source, name, node)
-        decorator = value.func if isinstance(value, hir.Call) and isinstance(value.func, hir.Call) else value
-        function = self._lower(owner, chain, decorators=False)
-        self._add_kernel(replace(function, name=name, module=source.key, decorators=(decorator,), span=value.span))
-
-    def _makes_kernel(self, source: SourceFile, call: ast.Call) -> bool:
-        if isinstance(call.func, ast.Call):
-            return not call.keywords and self._names_kernel(source, call.func, ())
-        return self._names_kernel(source, call.func, ())
+    def _replaces(self, site: KernelSite) -> bool:
+        """Whether a second kernel of a name simply takes the place of the first, as in any module."""
+        bindings = self._workspace.main.bindings.get(site.name, ())
+        return len(site.chain) == 1 and not any(b.conditional for b in bindings)
 
     # Reachability
 
@@ -160,14 +140,14 @@ class _Loader:
         if ref in self._functions or ref in self._constants:
             return
         source = self._workspace.loaded(ref.module)
-        chain = _chain(source, ref.name)
+        chain = chain_of(source, ref.name)
         if chain is not None:
             self._functions[ref] = self._lower(source, chain, decorators=True)
             return
-        node = source.bindings[ref.name][-1].node
-        self._constants[ref] = self._constant(source, ref.name, node)
+        self._constants[ref], used = self._value(source, ref.name, source.bindings[ref.name][-1].node)
+        self._todo += used
 
-    def _lower(self, source: SourceFile, chain: _Chain, *, decorators: bool) -> hir.Function:
+    def _lower(self, source: SourceFile, chain: Chain, *, decorators: bool) -> hir.Function:
         piece = source.piece(chain[0].lineno)
         node = _find_function(piece, piece.module, chain[-1])
         lowerer = FunctionLowerer(self._workspace, source, piece, chain)
@@ -178,12 +158,12 @@ class _Loader:
         params = tuple(replace(p, annotation=self._follow(p.annotation)) for p in function.params)
         return replace(function, params=params)
 
-    def _constant(self, source: SourceFile, name: str, node: ast.stmt) -> hir.Expr:
+    def _value(self, source: SourceFile, name: str, node: ast.stmt) -> tuple[hir.Expr, list[hir.Global]]:
+        """What a statement assigns to a module-level name, and the names that it uses."""
         piece = source.piece(node.lineno)
         lowerer = ExpressionLowerer(self._workspace, source, piece)
-        value = lowerer.lower(_find_value(piece, name, node.lineno))
-        self._todo += lowerer.used
-        return value
+        value = lowerer.lower(_find_value(piece, name))
+        return value, list(lowerer.used)
 
     def _follow(self, annotation: hir.Expr | None) -> hir.Expr | None:
         """Replace an alias such as ``ConstInt`` by what it stands for, at the place of the annotation."""
@@ -196,13 +176,6 @@ class _Loader:
                 break
             annotation = replace(target, span=annotation.span)
         return annotation
-
-
-def _chain(source: SourceFile, name: str) -> _Chain | None:
-    """The module-level function of that name, the last one if there are several."""
-    bindings = source.bindings.get(name, ())
-    nodes = [b.node for b in bindings if b.kind == "function"]
-    return next((c for c in source.functions if nodes and c[-1] is nodes[-1]), None)
 
 
 def _in_order(constants: dict[str, hir.Expr], source: SourceFile) -> dict[str, hir.Expr]:
@@ -224,22 +197,31 @@ def _find_function(piece: Piece, root: cst.CSTNode, function: ast.FunctionDef) -
     raise LookupError(function.name)
 
 
-def _find_value(piece: Piece, name: str, line: int) -> cst.BaseExpression:
-    """The expression that the statement on ``line`` assigns to a name."""
+def _find_value(piece: Piece, name: str) -> cst.BaseExpression:
+    """The expression that a piece assigns to a module-level name, the last one if there are several."""
     found: cst.BaseExpression | None = None
-    for statement in piece.module.body:
-        if not isinstance(statement, cst.SimpleStatementLine):
-            continue
-        for small in statement.body:
+    for line in piece.module.body:
+        for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
             match small:
                 case cst.Assign(targets=targets, value=value):
-                    names = [t.target.value for t in targets if isinstance(t.target, cst.Name)]
-                case cst.AnnAssign(target=cst.Name(value=target), value=cst.BaseExpression() as value):
-                    names = [target]
+                    for target in targets:
+                        found = _assigned(target.target, value, name) or found
+                case cst.AnnAssign(target=target, value=cst.BaseExpression() as value):
+                    found = _assigned(target, value, name) or found
                 case _:
-                    continue
-            if name in names:
-                found = value
+                    pass
     if found is None:
-        raise LookupError(f"{name} on line {line}")
+        raise LookupError(name)
     return found
+
+
+def _assigned(target: cst.CSTNode, value: cst.BaseExpression, name: str) -> cst.BaseExpression | None:
+    """The part of ``value`` that assigning it to ``target`` gives to a name."""
+    match target, value:
+        case cst.Name(value=found), _:
+            return value if found == name else None
+        case cst.Tuple(elements=names) | cst.List(elements=names), cst.Tuple(elements=items) | cst.List(elements=items):
+            parts = (_assigned(t.value, v.value, name) for t, v in zip(names, items, strict=False))
+            return next((part for part in parts if part is not None), None)
+        case _:
+            return None

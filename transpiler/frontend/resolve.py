@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+import importlib
 import importlib.util
 import os
 import posixpath
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
@@ -128,6 +130,8 @@ class Workspace:
         if depth > _MAX_ALIASES:
             return hir.Unsupported("E0203", f"the name `{name}`, which is defined by itself")
         binding = _only_binding(bindings)
+        if binding is None and len(bindings) == 1:
+            return hir.Unsupported("E0230", f"the name `{name}`, which {source.display} binds under a condition")
         if binding is None or name in source.changed:
             return hir.Unsupported("E0230", f"the name `{name}`, which {source.display} binds in several places")
         if binding.kind == "import":
@@ -193,10 +197,11 @@ class Workspace:
                 inner = self.loaded(star)
                 if name in inner.bindings and depth < _MAX_ALIASES:
                     return self._bound(inner, name, inner.bindings[name], depth + 1)
-            elif name in BUILTINS:
-                what = f"the name `{name}`, which may come from `from {star} import *`"
-                return hir.Unsupported("E0230", what)
-            else:
+                continue
+            exports = _exports(star)
+            if exports is None and name in BUILTINS:
+                return hir.Unsupported("E0230", f"the name `{name}`, which may come from `from {star} import *`")
+            if exports is None or name in exports:
                 return external(f"{star}.{name}")
         return None
 
@@ -319,6 +324,24 @@ def stamp(path: Path) -> Stamp | None:
     except OSError:
         return None
     return str(path.resolve()), stat.st_mtime_ns, stat.st_size
+
+
+@cache
+def _exports(module: str) -> frozenset[str] | None:
+    """The names that ``from module import *`` binds, for the modules that kernels are written with."""
+    if module in ("math", "operator"):
+        return frozenset(name for name in dir(importlib.import_module(module)) if not name.startswith("_"))
+    spec = importlib.util.find_spec(module) if module == "cuda.tile" else None
+    if spec is None or spec.origin is None:
+        return None
+    names = set()
+    for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=items) | ast.Tuple(elts=items)):
+                names |= {item.value for item in items if isinstance(item, ast.Constant)}
+            case _:
+                pass
+    return frozenset(names) or None
 
 
 def _read(key: str, path: Path, display: str) -> SourceFile:

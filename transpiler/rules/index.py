@@ -147,10 +147,10 @@ def _static_assert(ev: Evaluator, condition: Val, message: Val) -> Val:
     return const(None)
 
 
-def _ensure_constant(ev: Evaluator, x: Val) -> Val:
-    if not isinstance(x, Const):
+def _ensure_constant(ev: Evaluator, value: Val) -> Val:
+    if not isinstance(value, Const):
         ev.refuse("ensure_constant needs a constant")
-    return x
+    return value
 
 
 def _next_power_of_2(ev: Evaluator, n: Val) -> Val:
@@ -159,8 +159,8 @@ def _next_power_of_2(ev: Evaluator, n: Val) -> Val:
 
 
 ROWS: tuple[Rule, ...] = (
-    Rule("cuda.tile.bid", "axis, /", "the block's id along an axis", _grid("block_id")),
-    Rule("cuda.tile.num_blocks", "axis, /", "the number of blocks along an axis", _grid("num_blocks")),
+    Rule("cuda.tile.bid", "axis", "the block's id along an axis", _grid("block_id")),
+    Rule("cuda.tile.num_blocks", "axis", "the number of blocks along an axis", _grid("num_blocks")),
     Rule("builtins.range", "*args", "a counted loop's bounds", _range),
     Rule("builtins.slice", "start, stop, step, /", "a slice of an index", lambda ev, a, b, c: SliceVal(a, b, c)),
     Rule("builtins.len", "x, /", "the length of a tuple", _len),
@@ -175,9 +175,9 @@ ROWS: tuple[Rule, ...] = (
     Rule("Array.dtype", "a", "dtype", lambda ev, a: DTypeVal(array_arg(ev, a).dtype), attribute=True),
     Rule("Tile.dtype", "x", "dtype", lambda ev, x: DTypeVal(ev.type_of(ev.tile(x)).dtype), attribute=True),
     Rule("Tile.ndim", "x", "rank", lambda ev, x: const(ev.type_of(ev.tile(x)).rank), attribute=True),
-    Rule("cuda.tile.assume_divisible_by", "x, divisor, /", "a promise about a scalar", _assume_divisible),
+    Rule("cuda.tile.assume_divisible_by", "x, divisor", "a promise about a scalar", _assume_divisible),
     Rule("cuda.tile.static_assert", "condition, message=None, /", "checked while translating", _static_assert),
-    Rule("cuda.tile.ensure_constant", "x, /", "a constant stays one", _ensure_constant),
+    Rule("cuda.tile.ensure_constant", "value, /", "a constant stays one", _ensure_constant),
     Rule("builtins.format_string", "*parts", "an f-string (only in messages)", lambda ev, *p: const("")),
     unsupported("cuda.tile.static_eval", "arbitrary Python at compile time isn't executed by the translator"),
     unsupported("cuda.tile.static_iter", "unrolled loops over Python iterables aren't built yet"),
