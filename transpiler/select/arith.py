@@ -1,0 +1,46 @@
+"""Integer and floating point arithmetic, comparisons and selection."""
+
+from __future__ import annotations
+
+from transpiler.select.forms import form, forms, other_than
+
+PLAIN = {"rounding": "nearest_even", "ftz": False}  # what the operators of cutile do
+
+ROWS = [
+    # integers: an operator takes the signedness from the element type ("sign" is "same" when TIR agrees)
+    form("addi", "$0 + $1"),
+    form("subi", "$0 - $1"),
+    form("muli", "$0 * $1"),
+    form("divi", "$0 / $1", rounding="zero", sign="same"),
+    form("divi", "divi($0, $1, $rounding)", rounding=("negative_inf", "positive_inf"), sign="same"),
+    form("remi", "$0 % $1", sign="same"),
+    *forms("mini maxi", "$op($0, $1)", sign="same"),
+    form("shli", "$0 << $1"),
+    form("shri", "$0 >> $1", sign="same"),
+    form("andi", "$0 & $1"),
+    form("ori", "$0 | $1"),
+    form("xori", "$0 ^ $1"),
+    form("negi", "negi($0, overflow::None)"),
+    form("absi", "absi($0)"),
+    # floats
+    form("addf", "$0 + $1", **PLAIN),
+    form("subf", "$0 - $1", **PLAIN),
+    form("mulf", "$0 * $1", **PLAIN),
+    form("divf", "$0 / $1", **PLAIN),
+    *forms("addf subf mulf divf", "$op($0, $1, $rounding, $ftz)", rounding="nearest_even", ftz=True),
+    *forms("addf subf mulf divf", "$op($0, $1, $rounding, $ftz)", rounding=other_than("nearest_even")),
+    form("fma", "fma($0, $1, $2, $rounding, $ftz)"),
+    *forms("minf maxf", "$op($0, $1, $nan, $ftz)"),
+    form("remf", "$0 % $1"),
+    form("negf", "negf($0)"),
+    form("absf", "absf($0)"),
+    # comparisons; `ne_tile` on floats is ordered, Python's `!=` is not
+    *(
+        form(op, f"{predicate}_tile($0, $1)", predicate=predicate, **when)
+        for op, when in (("cmpi", {"sign": "same"}), ("cmpf", {"ordered": True}))
+        for predicate in ("eq", "ne", "lt", "le", "gt", "ge")
+    ),
+    form("cmpi", "cmpi_unsigned($0, $1, $predicate)", sign="unsigned"),
+    form("cmpf", "cmpf($0, $1, $predicate, cmp_ordering::Unordered)", ordered=False),
+    form("select", "select($0, $1, $2)"),
+]
