@@ -5,6 +5,7 @@ from __future__ import annotations
 from transpiler.ir.tir import Kernel
 from transpiler.passes.dce import eliminate_dead_code
 from transpiler.passes.fma import fuse_multiply_add
+from transpiler.passes.loop_split import split_loops
 from transpiler.passes.token_order import order_tokens
 
 
@@ -13,5 +14,6 @@ def run(kernel: Kernel) -> Kernel:
     eliminate_dead_code(kernel)
     order_tokens(kernel)
     fuse_multiply_add(kernel)
+    split_loops(kernel)
     eliminate_dead_code(kernel)
     return kernel

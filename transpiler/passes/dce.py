@@ -6,6 +6,8 @@ or its parameter is used by something live in the body (cf. Cytron et al., 1991,
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from transpiler.ir.tir import EFFECTS, TERMINATORS, Block, Kernel, Op, Value, walk
 
 
@@ -23,13 +25,6 @@ def _drop_unreachable(block: Block) -> None:
         if op.opcode in TERMINATORS:
             del block.ops[i + 1 :]
             return
-
-
-def _effects(op: Op) -> bool:
-    """Has the operation (or one inside it) an effect?"""
-    if op.opcode in EFFECTS or op.opcode in ("return", "break"):
-        return True
-    return any(_effects(o) for r in op.regions for o in r.ops)
 
 
 class _Marker:
@@ -93,11 +88,7 @@ class _Marker:
 def _mark(body: Block) -> _Marker:
     m = _Marker()
     m.prepare(body, None)
-    parents: dict[Op, Op] = {}
-    for op in walk(body):
-        for region in op.regions:
-            for inner in region.ops:
-                parents[inner] = op
+    parents = {inner: op for op in walk(body) for region in op.regions for inner in region.ops}
 
     def keep_with_parents(op: Op | None) -> None:
         while op is not None:
@@ -105,9 +96,7 @@ def _mark(body: Block) -> _Marker:
             op = parents.get(op)
 
     for op in walk(body):
-        if op.opcode in EFFECTS or (op.opcode in TERMINATORS and op.opcode != "yield"):
-            if op.opcode in ("continue",):
-                continue
+        if op.opcode in EFFECTS or op.opcode in ("return", "break"):
             keep_with_parents(op)
     while m.work:
         v = m.work.pop()
@@ -117,15 +106,15 @@ def _mark(body: Block) -> _Marker:
         if owner is not None:
             keep_with_parents(owner)
             if owner.opcode in ("for", "loop"):
-                _keep_exits(owner, m, keep_with_parents)
+                _keep_exits(owner, keep_with_parents)
     return m
 
 
-def _keep_exits(loop: Op, m: _Marker, keep: object) -> None:
+def _keep_exits(loop: Op, keep: Callable[[Op], None]) -> None:
     """A live loop needs the conditions of its exits."""
     for op in walk(loop.regions[0]):
         if op.opcode == "if" and any(r.ops and r.ops[-1].opcode in ("break", "continue") for r in op.regions):
-            keep(op)  # type: ignore[operator]
+            keep(op)
 
 
 def _sweep(block: Block, m: _Marker) -> None:
@@ -135,8 +124,6 @@ def _sweep(block: Block, m: _Marker) -> None:
             kept.append(op)
             continue
         if op not in m.ops:
-            if kept and op.comments:
-                pass
             _carry_comments(op, block)
             continue
         _prune(op, m)

@@ -1,0 +1,192 @@
+"""Split a counted loop where an ``if`` in it compares the induction variable with something invariant.
+
+``for i in range(a, b): if i >= m: X else: Y`` becomes a loop with Y up to m and a loop with X from
+m on (index set splitting; Wolfe, High Performance Compilers for Parallel Computing, 1996, 9.1).
+The reference compiler does this for loops with step 1 and exactly one such ``if``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from transpiler.ir.symbolic import lit
+from transpiler.ir.tir import EFFECTS, Block, CallSite, Kernel, Op, Value, walk
+from transpiler.ir.types import TileTy
+
+_FLIP = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt"}
+# predicate -> (the split is after the bound, branch in the first loop, branch in the second loop)
+_PLAN = {"ge": (False, 1, 0), "gt": (True, 1, 0), "le": (True, 0, 1), "lt": (False, 0, 1)}
+_MEMORY = frozenset({"load_view", "load_ptr", "make_token", "join_tokens"})
+
+
+@dataclass(frozen=True)
+class _Split:
+    branch: Op
+    predicate: str
+    bound: Value
+
+
+def split_loops(kernel: Kernel) -> None:
+    """Split every loop that has exactly one splittable ``if``, inner loops first."""
+    _visit(kernel, kernel.body)
+
+
+def _visit(kernel: Kernel, block: Block) -> None:
+    for op in list(block.ops):
+        for region in op.regions:
+            _visit(kernel, region)
+        if op.opcode == "for" and op.operands[2].constant == 1:
+            found = _candidates(op)
+            if len(found) == 1:
+                _apply(kernel, block, op, found[0])
+
+
+def _candidates(loop: Op) -> list[_Split]:
+    body = loop.regions[0]
+    inside = {v for op in walk(body) for v in op.results} | set(body.params)
+    for op in walk(body):
+        for region in op.regions:
+            inside.update(region.params)
+    invariant = _invariants(body, inside)
+    out = []
+    for op in body.ops:
+        if op.opcode != "if" or op.operands[0].op is None or op.operands[0].op.opcode != "cmpi":
+            continue
+        compare = op.operands[0].op
+        a, b = compare.operands
+        predicate = compare.attrs["predicate"]
+        if predicate not in _PLAN or not compare.attrs["signed"] or compare not in body.ops:
+            continue
+        if a is body.params[0] and (b not in inside or b in invariant):
+            out.append(_Split(op, predicate, b))
+        elif b is body.params[0] and (a not in inside or a in invariant):
+            out.append(_Split(op, _FLIP[predicate], a))
+    return out
+
+
+def _invariants(body: Block, inside: set[Value]) -> set[Value]:
+    """Results of pure operations at the body's top level that depend on nothing that varies."""
+    out: set[Value] = set()
+    for op in body.ops:
+        pure = not op.regions and op.opcode not in EFFECTS | _MEMORY and op.results
+        if pure and all(v not in inside or v in out for v in op.operands):
+            out.update(op.results)
+    return out
+
+
+def _hoist(block: Block, loop: Op, v: Value) -> None:
+    """Move the operations that ``v`` needs from the loop's body to before the loop."""
+    body = loop.regions[0]
+    if v.op is None or v.op not in body.ops:
+        return
+    op = v.op
+    for operand in op.operands:
+        _hoist(block, loop, operand)
+    body.ops.remove(op)
+    block.ops.insert(block.ops.index(loop), op)
+
+
+def _apply(kernel: Kernel, block: Block, loop: Op, split: _Split) -> None:
+    _hoist(block, loop, split.bound)
+    after_bound, first_branch, second_branch = _PLAN[split.predicate]
+    at = split.bound
+    if after_bound:
+        one = _insert(block, loop, "constant", (), at.ty, value=1, sym=lit(1))
+        at = _insert(block, loop, "addi", (at, one), at.ty)
+    lower, upper, step = loop.operands[:3]
+    stop = _insert(block, loop, "mini", (upper, at), at.ty, signed=True)
+    start = _insert(block, loop, "maxi", (lower, at), at.ty, signed=True)
+    first = _clone_loop(kernel, loop, (lower, stop, step, *loop.operands[3:]), split.branch, first_branch)
+    first.comments = loop.comments
+    second = _clone_loop(kernel, loop, (start, upper, step, *first.results), split.branch, second_branch)
+    i = block.ops.index(loop)
+    block.ops[i : i + 1] = [first, second]
+    _replace_uses(block, dict(zip(loop.results, second.results, strict=True)))
+
+
+def _insert(block: Block, loop: Op, opcode: str, operands: tuple[Value, ...], ty: object, **attrs: object) -> Value:
+    assert isinstance(ty, TileTy)
+    op = Op(opcode, operands, dict(attrs), span=loop.span, site=loop.site, rule="loop-split", statement=loop.statement)
+    op.results = (Value(ty, op=op),)
+    block.ops.insert(block.ops.index(loop), op)
+    return op.result
+
+
+def _replace_uses(block: Block, new: dict[Value, Value]) -> None:
+    # Only operations after the loop, in this block, can use its results.
+    for op in walk(block):
+        op.operands = tuple(new.get(v, v) for v in op.operands)
+
+
+def _clone_loop(kernel: Kernel, loop: Op, operands: tuple[Value, ...], branch: Op, keep: int) -> Op:
+    copier = _Copier(kernel, loop, branch, keep)
+    body = copier.block(loop.regions[0])
+    copier.copy_calls()
+    out = Op(loop.opcode, operands, dict(loop.attrs), span=loop.span, site=loop.site, statement=loop.statement,
+             rule=loop.rule, trailing=loop.trailing)  # fmt: skip
+    out.results = tuple(Value(r.ty, r.hint, out, r.alias) for r in loop.results)
+    out.regions = (body,)
+    return out
+
+
+class _Copier:
+    """Deep copy with one ``if`` replaced by one of its branches."""
+
+    def __init__(self, kernel: Kernel, loop: Op, branch: Op, keep: int) -> None:
+        self.kernel, self.branch, self.keep = kernel, branch, keep
+        self.map: dict[Value, Value] = {}
+        self.sites: dict[CallSite | None, CallSite | None] = {None: None}
+        outer = loop.site
+        while outer is not None:  # calls that the loop is part of stay the same calls
+            self.sites[outer] = outer
+            outer = outer.parent
+
+    def _site(self, site: CallSite | None) -> CallSite | None:
+        """A helper call inside the loop becomes another call in each copy."""
+        if site not in self.sites:
+            assert site is not None
+            index = max(self.kernel.helper_args) + 1
+            self.sites[site] = CallSite(site.function, index, self._site(site.parent), site.span)
+            self.kernel.helper_args[index] = self.kernel.helper_args[site.index]
+            self.kernel.helper_returns[index] = self.kernel.helper_returns.get(site.index, ())
+        return self.sites[site]
+
+    def copy_calls(self) -> None:
+        """Give the copied calls the copied arguments and results."""
+        for old, new in self.sites.items():
+            if old is None or new is None or old is new:
+                continue
+            args = self.kernel.helper_args[old.index]
+            self.kernel.helper_args[new.index] = tuple((n, self.map.get(a, a)) for n, a in args)
+            returns = self.kernel.helper_returns.get(old.index, ())
+            self.kernel.helper_returns[new.index] = tuple(self.map.get(v, v) for v in returns)
+
+    def block(self, block: Block) -> Block:
+        out = Block([self._fresh(p, None) for p in block.params])
+        for op in block.ops:
+            if op is self.branch:
+                self._inline(op.regions[self.keep], op, out)
+            else:
+                out.ops.append(self._op(op))
+        return out
+
+    def _inline(self, region: Block, op: Op, out: Block) -> None:
+        for inner in region.ops[:-1]:
+            out.ops.append(self._op(inner))
+        end = region.ops[-1]
+        assert end.opcode == "yield"
+        for r, v in zip(op.results, end.operands, strict=True):
+            self.map[r] = self.map.get(v, v)
+
+    def _op(self, op: Op) -> Op:
+        new = Op(op.opcode, tuple(self.map.get(v, v) for v in op.operands), dict(op.attrs), span=op.span,
+                 comments=op.comments, trailing=op.trailing, site=self._site(op.site), rule=op.rule,
+                 statement=op.statement)  # fmt: skip
+        new.results = tuple(self._fresh(r, new) for r in op.results)
+        new.regions = tuple(self.block(r) for r in op.regions)
+        return new
+
+    def _fresh(self, v: Value, op: Op | None) -> Value:
+        new = Value(v.ty, v.hint, op, v.alias)
+        self.map[v] = new
+        return new
