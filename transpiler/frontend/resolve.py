@@ -193,10 +193,11 @@ class Workspace:
     def _starred(self, source: SourceFile, name: str, depth: int) -> Ref | None:
         """Look a name up in the modules of ``from module import *``."""
         for star in reversed(source.stars):
-            if self.module(star) is not None:
-                inner = self.loaded(star)
-                if name in inner.bindings and depth < _MAX_ALIASES:
-                    return self._bound(inner, name, inner.bindings[name], depth + 1)
+            inner = self.module(star)
+            if inner is not None:
+                found = self._exported(inner, name, depth + 1)
+                if found is not None:
+                    return found
                 continue
             exports = _exports(star)
             if exports is None and name in BUILTINS:
@@ -204,6 +205,14 @@ class Workspace:
             if exports is None or name in exports:
                 return external(f"{star}.{name}")
         return None
+
+    def _exported(self, source: SourceFile, name: str, depth: int) -> Ref | None:
+        """A public name of a module, its own or one that it has by a star import."""
+        if name.startswith("_") or depth > _MAX_ALIASES:
+            return None
+        if name in source.bindings:
+            return self._bound(source, name, source.bindings[name], depth)
+        return self._starred(source, name, depth)
 
     def _closure_variable(self, source: SourceFile, scope: ast.FunctionDef, name: str, depth: int) -> Ref:
         """A name of an enclosing function: only an import there has a value that is known."""
@@ -334,11 +343,11 @@ def _exports(module: str) -> frozenset[str] | None:
     spec = importlib.util.find_spec(module) if module == "cuda.tile" else None
     if spec is None or spec.origin is None:
         return None
-    names = set()
+    names: set[str] = set()
     for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
         match node:
             case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=items) | ast.Tuple(elts=items)):
-                names |= {item.value for item in items if isinstance(item, ast.Constant)}
+                names |= {str(item.value) for item in items if isinstance(item, ast.Constant)}
             case _:
                 pass
     return frozenset(names) or None
