@@ -93,12 +93,10 @@ def stride_of(ev: Evaluator, a: ArrayVal, axis: int) -> Val:
 
 
 def _metadata(ev: Evaluator, a: ArrayVal, axis: int, what: str, static: int | None) -> Val:
-    ev.metadata.add(a.root)
+    ev.metadata.add((a.root, what))
     if static is not None:
-        ev.decide(Const(static, Sym(what, (a.root, axis))))
         return const(static)
-    result = ev.value(what, (a.tensor,), TileTy(I32 if a.index_bits == 32 else DType("int64")), axis=axis)
-    return result
+    return ev.value(what, (a.tensor,), TileTy(I32 if a.index_bits == 32 else DType("int64")), axis=axis)
 
 
 def _array_shape(ev: Evaluator, a: Val) -> TupleVal:

@@ -69,7 +69,7 @@ class Evaluator(Builder):
         self.holes: list[Diagnostic] = []
         self.rules_used: dict[str, int] = {}
         self.const_names: dict[Sym, str] = {}
-        self.metadata: set[str] = set()  # arrays whose dims or strides are read
+        self.metadata: set[tuple[str, str]] = set()  # (array, "dim" or "stride") that the kernel reads
         self.sites = 0
         self.depth = 0
         self.helper_returns: dict[int, tuple[Value, ...]] = {}

@@ -103,7 +103,7 @@ def _finish(ev: Evaluator, function: hir.Function, spec: Specialization) -> Kern
         d = ev.resolve(DType(p.dtype, name if p.dtype in GENERIC_CLASS else None))
         classes[name] = d.of or ""
         arrays[name] = ArrayUse(
-            name, d, p.ndim, p.shape_constant, p.stride_constant, name in ev.metadata, tensors[name] in used
+            name, d, p.ndim, p.shape_constant, p.stride_constant, _reads(ev, name), tensors[name] in used
         )
     _resolve_types(ev)
     return Kernel(
@@ -114,7 +114,7 @@ def _finish(ev: Evaluator, function: hir.Function, spec: Specialization) -> Kern
         scalars={n: DType(p.dtype) for n, p in spec.params.items() if isinstance(p, ScalarSpec)},
         constants={n: p.value for n, p in spec.params.items() if isinstance(p, ConstantSpec)},
         body=ev.block,
-        conditions=_conditions(ev),
+        conditions=_conditions(ev, arrays),
         hints=decorator_hints(ev, function),
         dtype_class=classes,
         holes=tuple(ev.holes),
@@ -128,8 +128,19 @@ def _finish(ev: Evaluator, function: hir.Function, spec: Specialization) -> Kern
     )
 
 
-def _conditions(ev: Evaluator) -> tuple[Condition, ...]:
-    return tuple(ev.conditions.values())
+def _reads(ev: Evaluator, array: str) -> bool:
+    return (array, "dim") in ev.metadata or (array, "stride") in ev.metadata
+
+
+def _conditions(ev: Evaluator, arrays: dict[str, ArrayUse]) -> tuple[Condition, ...]:
+    """The decisions taken, and the static sizes and strides that the text relies on."""
+    out = list(ev.conditions.values())
+    for a in arrays.values():
+        if a.metadata:
+            out += [Condition(Sym("dim", (a.name, i)), d) for i, d in enumerate(a.dims) if d is not None]
+        if (a.name, "stride") in ev.metadata:
+            out += [Condition(Sym("stride", (a.name, i)), s) for i, s in enumerate(a.strides) if s is not None]
+    return tuple(out)
 
 
 def _resolve_types(ev: Evaluator) -> None:
