@@ -40,7 +40,7 @@ class Exported:
     seconds: float
 
 
-class ReferenceRejected(TranspileError):
+class ReferenceRejected(TranspileError):  # noqa: N818 (a verdict, not a fault)
     """The reference compiler itself refuses the kernel (E0220): verdict ``rejected``."""
 
     def __init__(self, diagnostic: Diagnostic, kind: str) -> None:
@@ -48,11 +48,11 @@ class ReferenceRejected(TranspileError):
         self.kind = kind
 
 
-class _WorkerDied(Exception):
+class _WorkerDiedError(Exception):
     pass
 
 
-class _TimeLimit(Exception):
+class _TimeLimitError(Exception):
     pass
 
 
@@ -91,7 +91,7 @@ class ReferenceExporter:
         try:
             process = self._worker()
             reply, payload = process.ask(closure, plain(specialization, target), self._time_limit)
-        except _TimeLimit:
+        except _TimeLimitError:
             self.close()
             raise error(
                 "E0210",
@@ -100,7 +100,7 @@ class ReferenceExporter:
                 place,
                 help="raise the time limit, or check a smaller specialization",
             ) from None
-        except _WorkerDied as exc:
+        except _WorkerDiedError as exc:
             self.close()
             raise error(
                 "E0211",
@@ -117,7 +117,7 @@ class ReferenceExporter:
             self._process = _Process(self._command)
             try:
                 reply, _ = self._process.reply(_START_LIMIT)
-            except (_TimeLimit, _WorkerDied) as exc:
+            except (_TimeLimitError, _WorkerDiedError) as exc:
                 self.close()
                 raise error(
                     "E0213", f"the worker for the reference compiler doesn't start: {exc}", help=_HELP["E0213"]
@@ -202,7 +202,7 @@ class _Process:
             self._child.stdin.write(json.dumps(message).encode() + b"\n")
             self._child.stdin.flush()
         except OSError:
-            raise _WorkerDied(self._last_words()) from None
+            raise _WorkerDiedError(self._last_words()) from None
         answer = self.reply(limit)
         if answer[0]["status"] in ("ok", "rejected"):
             self._known.add(digest)
@@ -225,10 +225,10 @@ class _Process:
         handle = self._child.stdout.fileno()
         ready, _, _ = select.select([handle], [], [], max(0.0, deadline - time.monotonic()))
         if not ready:
-            raise _TimeLimit("no answer in time")
+            raise _TimeLimitError("no answer in time")
         data = os.read(handle, 1 << 20)
         if not data:
-            raise _WorkerDied(self._last_words())
+            raise _WorkerDiedError(self._last_words())
         return data
 
     def _last_words(self) -> str:

@@ -1,0 +1,345 @@
+"""What a kernel's parameters are: arrays of some rank, run-time scalars, or compile-time constants.
+
+Read from the annotations and from how the kernel and the helpers it calls use each parameter.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from transpiler.ir import hir
+
+Role = Literal["array", "list", "scalar", "constant", "unknown"]
+ValueKind = Literal["int", "float", "bool", "unknown"]
+
+_INDEXED = {
+    "load": ("index", "shape"), "store": ("index", ""), "gather": ("indices", ""), "scatter": ("indices", ""),
+    "num_tiles": ("", "shape"), "load_advanced_indexing": ("", ""), "tiled_view": ("", ""),
+}  # fmt: skip
+"""Operations on arrays: the names of the arguments whose length is the array's rank."""
+_POSITIONS = {"index": 1, "indices": 1, "shape": 2}
+_ARRAY_ATTRIBUTES = frozenset({"shape", "strides", "slice", "tiled_view", "ndim"})
+_TILE_SIZES = frozenset({"arange", "full", "zeros", "ones", "reshape", "broadcast_to", "load", "num_tiles", "extract"})
+_ARITHMETIC = frozenset({"add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lt", "le", "gt", "ge", "eq", "ne"})
+_SAME_TILE = frozenset({
+    "reshape", "transpose", "permute", "expand_dims", "broadcast_to", "extract", "item", "sum", "max", "min", "exp",
+    "exp2", "log", "log2", "rsqrt", "sqrt", "negative", "abs", "tanh", "cumsum", "slice",
+})  # fmt: skip
+"""Operations whose result has the dtype of their first operand."""
+_JOINED = frozenset({"where", "maximum", "minimum", "add", "sub", "mul", "truediv", "mma", "neg"})
+_MAX_DEPTH = 12
+
+
+@dataclass
+class ParamUse:
+    """What is known of one parameter.
+
+    ``ranks`` counts the ranks with which an array is used, ``keywords`` are the keyword arguments that a constant is
+    handed on as (``latency``), ``stored_as`` the fixed dtypes of tiles stored into an array, and ``holds_indices``
+    says that its items select tiles or bound loops.
+    """
+
+    name: str
+    line: int
+    role: Role = "unknown"
+    kind: ValueKind = "unknown"
+    ranks: Counter[int] = field(default_factory=Counter)
+    min_rank: int = 0
+    sizes_tile: bool = False
+    compared_with: set[int] = field(default_factory=set)
+    keywords: set[str] = field(default_factory=set)
+    stored_as: set[str] = field(default_factory=set)
+    holds_indices: bool = False
+    used: bool = False
+
+    @property
+    def rank(self) -> int | None:
+        """The rank that most uses have, or the least that the subscripts of ``.shape`` need."""
+        if self.ranks:
+            return max(self.ranks, key=lambda rank: (self.ranks[rank], rank))
+        return self.min_rank or None
+
+
+def kernel_params(program: hir.Program, kernel: str) -> tuple[ParamUse, ...]:
+    """Describe the parameters of a kernel of the program's main module, in order."""
+    function = program.modules[program.main].functions[kernel]
+    uses = {p.name: _from_annotation(p) for p in function.params}
+    _Reader(program, 0).function(function, {name: (use, False) for name, use in uses.items()})
+    for use in uses.values():
+        if use.role == "unknown" and use.used:
+            use.role = "scalar"
+    return tuple(uses.values())
+
+
+def _from_annotation(param: hir.Param) -> ParamUse:
+    use = ParamUse(param.name, param.span.line)
+    annotation = param.annotation
+    if isinstance(annotation, hir.Call) and _name(annotation.func) == "operator.getitem":
+        if _name(annotation.args[0]) == "cuda.tile.Constant":
+            use.role, use.kind = "constant", _value_kind(annotation.args[1])
+    elif _name(annotation) == "cuda.tile.Constant":
+        use.role = "constant"
+    elif _value_kind(annotation) != "unknown":
+        use.role, use.kind = "scalar", _value_kind(annotation)
+    elif _name(annotation).startswith(("cuda.tile.Scalar", "cuda.tile.int", "cuda.tile.uint")):
+        use.role, use.kind = "scalar", "int"
+    elif _name(annotation).rpartition(".")[2] in ("Tensor", "Array", "IndexedWithInt64"):
+        use.role = "array"
+    return use
+
+
+def _name(node: hir.Expr | None) -> str:
+    return node.name if isinstance(node, hir.External) else ""
+
+
+def _value_kind(node: hir.Expr | None) -> ValueKind:
+    kinds: dict[str, ValueKind] = {"builtins.int": "int", "builtins.float": "float", "builtins.bool": "bool"}
+    return kinds.get(_name(node), "unknown")
+
+
+_Scope = dict[str, tuple[ParamUse, bool]]
+"""Local names that stand for a parameter, and whether for an element of it."""
+
+
+class _Reader:
+    """Walks a function with what its names stand for, and the helpers that it hands parameters to."""
+
+    def __init__(self, program: hir.Program, depth: int) -> None:
+        self._program = program
+        self._depth = depth
+        self._tuples: dict[str, int] = {}
+        self._dtypes: dict[str, str] = {}
+        self._origins: dict[str, ParamUse] = {}
+
+    def function(self, function: hir.Function, scope: _Scope) -> None:
+        self._scope = dict(scope)
+        for statement in hir.walk(function.body):
+            if isinstance(statement, hir.Assign) and statement.target.name is not None:
+                self._alias(statement.target.name, statement.value)
+            for expression in _expressions(statement):
+                self._expression(expression)
+            if isinstance(statement, hir.Assign) and statement.target.name is not None:
+                self._track(statement.target.name, statement.value)
+
+    def _alias(self, name: str, value: hir.Expr) -> None:
+        if isinstance(value, hir.Tuple_):
+            self._tuples[name] = len(value.items)
+        elif isinstance(value, hir.Local) and value.name in self._scope:
+            self._scope[name] = self._scope[value.name]
+        elif isinstance(value, hir.Call) and _name(value.func) == "operator.getitem":
+            found = self._param(value.args[0])
+            if found is not None and not found[1] and found[0].role in ("unknown", "list"):
+                found[0].role = "list"
+                self._scope[name] = (found[0], True)
+
+    def _track(self, name: str, value: hir.Expr) -> None:
+        """Remember a local's dtype where it is fixed, and the array that its items were read from."""
+        dtype, origin = self._dtype(value), self._origin(value)
+        self._dtypes.pop(name, None)
+        self._origins.pop(name, None)
+        if dtype:
+            self._dtypes[name] = dtype
+        if origin is not None:
+            self._origins[name] = origin
+
+    def _dtype(self, node: hir.Expr) -> str:
+        """The float dtype that a tile has whatever the arrays hold, or the empty string."""
+        if isinstance(node, hir.Local):
+            return self._dtypes.get(node.name, "")
+        if not isinstance(node, hir.Call):
+            return ""
+        name, operands = _operation(node)
+        arguments = dict(node.kwargs)
+        if name in ("astype", "full", "zeros", "ones"):
+            given = arguments.get("dtype", node.args[-1] if name == "astype" and node.args else None)
+            found = _name(given).removeprefix("cuda.tile.").removeprefix("torch.")
+            return found if found in ("float32", "float64") else ""
+        if name in _SAME_TILE and operands:
+            return self._dtype(operands[0])
+        if name in _JOINED:
+            return next((d for item in (*operands, *arguments.values()) if (d := self._dtype(item))), "")
+        return ""
+
+    def _origin(self, node: hir.Expr) -> ParamUse | None:
+        """The array whose items a value holds unchanged."""
+        if isinstance(node, hir.Local):
+            return self._origins.get(node.name)
+        if not isinstance(node, hir.Call):
+            return None
+        name, operands = _operation(node)
+        if name in ("load", "gather") and operands:
+            found = self._param(operands[0])
+            return found[0] if found is not None else None
+        if name in ("reshape", "item", "extract"):
+            return self._origin(operands[0]) if operands else None
+        if name in ("add", "sub", "mul", "floordiv", "mod", "minimum", "maximum", "min", "max", "cdiv"):
+            return next((origin for item in operands if (origin := self._origin(item)) is not None), None)
+        return None
+
+    def _index(self, node: hir.Expr) -> None:
+        for item in node.items if isinstance(node, hir.Tuple_) else (node,):
+            origin = self._origin(item)
+            if origin is not None:
+                origin.holds_indices = True
+
+    def _param(self, node: hir.Expr) -> tuple[ParamUse, bool] | None:
+        return self._scope.get(node.name) if isinstance(node, hir.Local) else None
+
+    def _expression(self, node: hir.Expr) -> None:
+        found = self._param(node)
+        if found is not None:
+            found[0].used = True
+        if isinstance(node, hir.Call):
+            self._call(node)
+        elif isinstance(node, hir.Attr) and node.name in _ARRAY_ATTRIBUTES:
+            self._array(node.value, None)
+        for child in _children(node):
+            self._expression(child)
+
+    def _call(self, node: hir.Call) -> None:
+        match node.func:
+            case hir.Global():
+                self._helper(node.func, node)
+            case hir.External(name=name) if name.startswith("cuda.tile."):
+                self._operation(name.removeprefix("cuda.tile."), node)
+            case hir.External(name="operator.getitem"):
+                self._getitem(node)
+            case hir.External(name="builtins.len"):
+                found = self._param(node.args[0]) if node.args else None
+                if found is not None and found[0].role == "unknown":
+                    found[0].role = "list"
+            case hir.External(name="builtins.range"):
+                self._index(hir.Tuple_(node.args))
+            case hir.External(name=name) if name.removeprefix("operator.") in _ARITHMETIC:
+                self._arithmetic(name.removeprefix("operator."), node.args)
+            case hir.Attr(value=value, name=name) if name in _INDEXED:
+                self._array(value, None)
+            case _:
+                pass
+
+    def _helper(self, ref: hir.Global, node: hir.Call) -> None:
+        function = self._program.function(ref)
+        if function is None or self._depth >= _MAX_DEPTH:
+            return
+        scope: _Scope = {}
+        for param, value in (*zip(function.params, node.args, strict=False), *_keywords(function, node)):
+            found = self._param(value)
+            if found is not None:
+                scope[param.name] = found
+        if scope:
+            _Reader(self._program, self._depth + 1).function(function, scope)
+
+    def _operation(self, name: str, node: hir.Call) -> None:
+        arguments = dict(node.kwargs)
+        if (name in _INDEXED or name.startswith("atomic_")) and (node.args or "array" in arguments):
+            array = arguments.get("array") or node.args[0]
+            names = _INDEXED.get(name, ("indices", ""))
+            self._array(array, next((r for n in names if n and (r := self._length(n, node)) is not None), None))
+            self._stored(name, node, array)
+        for keyword, value in node.kwargs:
+            found = self._param(value)
+            if found is not None:
+                found[0].keywords.add(keyword)
+        if name in _TILE_SIZES:
+            for value in (*node.args[:3], *arguments.values()):
+                self._tile_sizes(value, bare=name == "arange")
+
+    def _stored(self, name: str, node: hir.Call, array: hir.Expr) -> None:
+        arguments = dict(node.kwargs)
+        index = arguments.get("index", node.args[1] if len(node.args) > 1 else None)
+        if index is not None and name in ("load", "store"):
+            self._index(index)
+        tile = arguments.get("tile", arguments.get("value", node.args[2] if len(node.args) > 2 else None))
+        found = self._param(array)
+        if name in ("store", "scatter") and tile is not None and found is not None and (dtype := self._dtype(tile)):
+            found[0].stored_as.add(dtype)
+
+    def _length(self, argument: str, node: hir.Call) -> int | None:
+        """Return the rank that an index or shape argument implies."""
+        position = _POSITIONS[argument]
+        value = dict(node.kwargs).get(argument)
+        if value is None:
+            value = node.args[position] if len(node.args) > position else None
+        if isinstance(value, hir.Tuple_):
+            return len(value.items)
+        if isinstance(value, hir.Local) and value.name in self._tuples:
+            return self._tuples[value.name]
+        return 1 if value is not None and argument == "indices" else None
+
+    def _array(self, node: hir.Expr, rank: int | None) -> None:
+        found = self._param(node)
+        if found is None:
+            return
+        use, element = found
+        if use.role != "constant" and not element:
+            use.role = "array"
+        if rank is not None:
+            use.ranks[rank] += 1
+
+    def _tile_sizes(self, value: hir.Expr, *, bare: bool) -> None:
+        items = value.items if isinstance(value, hir.Tuple_) else (value,) if bare else ()
+        for item in items:
+            found = self._param(item)
+            if found is not None:
+                found[0].sizes_tile = True
+
+    def _getitem(self, node: hir.Call) -> None:
+        """`x.shape[2]` shows a rank of 3 at least; `xs[i]` a list."""
+        base, index = node.args[0], node.args[1]
+        if isinstance(base, hir.Attr) and base.name in ("shape", "strides") and isinstance(index, hir.Const):
+            found = self._param(base.value)
+            if found is not None and isinstance(index.value, int) and index.value >= 0:
+                found[0].min_rank = max(found[0].min_rank, index.value + 1)
+
+    def _arithmetic(self, name: str, args: tuple[hir.Expr, ...]) -> None:
+        for value, other in (args, args[::-1]) if len(args) == 2 else ():
+            found = self._param(value)
+            if found is None or not isinstance(other, hir.Const):
+                continue
+            if isinstance(other.value, float) and found[0].kind == "unknown" and found[0].role != "array":
+                found[0].kind = "float"
+            if name in ("eq", "ne") and type(other.value) is int:
+                found[0].compared_with.add(other.value)
+
+
+def _operation(node: hir.Call) -> tuple[str, tuple[hir.Expr, ...]]:
+    """The short name of an operation, written as a function, method or operator, and its operands."""
+    if isinstance(node.func, hir.Attr):
+        return node.func.name, (node.func.value, *node.args)
+    return _name(node.func).rpartition(".")[2], node.args
+
+
+def _keywords(function: hir.Function, node: hir.Call) -> Iterator[tuple[hir.Param, hir.Expr]]:
+    by_name = {param.name: param for param in function.params}
+    return ((by_name[name], value) for name, value in node.kwargs if name in by_name)
+
+
+def _expressions(statement: hir.Stmt) -> tuple[hir.Expr, ...]:
+    match statement:
+        case hir.Assign(value=value) | hir.ExprStmt(value=value):
+            return (value,)
+        case hir.If(cond=value) | hir.While(cond=value) | hir.For(iterable=value):
+            return (value,)
+        case hir.Return(value=value) if value is not None:
+            return (value,)
+        case _:
+            return ()
+
+
+def _children(node: hir.Expr) -> tuple[hir.Expr, ...]:
+    match node:
+        case hir.Tuple_(items=items):
+            return items
+        case hir.Attr(value=value):
+            return (value,)
+        case hir.Call(func=func, args=args, kwargs=kwargs):
+            return (func, *args, *(value for _, value in kwargs))
+        case hir.IfExp(cond=cond, then=then, orelse=orelse):
+            return (cond, then, orelse)
+        case hir.BoolOp(left=left, right=right):
+            return (left, right)
+        case _:
+            return ()
