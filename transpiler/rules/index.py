@@ -180,7 +180,6 @@ ROWS: tuple[Rule, ...] = (
     unsupported("cuda.tile.static_eval", "arbitrary Python at compile time isn't executed by the translator"),
     unsupported("cuda.tile.static_iter", "unrolled loops over Python iterables aren't built yet"),
     unsupported("cuda.tile.static_exception", "not built yet"),
-    unsupported("Array.slice", "not built yet", "self, axis, start, stop"),
     unsupported("Array.foreign_pointer", "raw pointers aren't mapped", "a", attribute=True),
     unsupported("Array.from_foreign", "raw pointers aren't mapped", "pointer, shape, strides"),
     unsupported("cuda.tile.Slice", "advanced indexing isn't built yet", "start, length, /"),

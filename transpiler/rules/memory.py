@@ -12,7 +12,7 @@ from transpiler.rules.common import array_arg, axis_arg, enum_arg, int_tuple, op
 from transpiler.rules.index import dim_of, stride_of
 from transpiler.rules.registry import Rule, unsupported
 from transpiler.specialize.evaluate import Evaluator
-from transpiler.specialize.values import ArrayVal, Const, HoleError, HoleVal, TupleVal, Val, const, describe
+from transpiler.specialize.values import ArrayVal, Const, TupleVal, Val, const
 
 U64 = DType("uint64")
 
@@ -40,7 +40,8 @@ def _order(ev: Evaluator, order: Val, rank: int) -> tuple[int, ...] | None:
     return None if axes == tuple(range(rank)) else axes
 
 
-def _index(ev: Evaluator, index: Val, rank: int) -> tuple[Value, ...]:
+def index_of(ev: Evaluator, index: Val, rank: int) -> tuple[Value, ...]:
+    """Tile indices as i32 scalars."""
     items = index.items if isinstance(index, TupleVal) else (index,)
     if len(items) != rank:
         ev.refuse(f"{len(items)} indices for an array of rank {rank}")
@@ -56,7 +57,7 @@ def _scalar_index(ev: Evaluator, i: Val) -> Value:
 
 
 @dataclass(frozen=True)
-class _Access:
+class Access:
     """The arguments that loads and stores through views share."""
 
     check_bounds: Val
@@ -90,17 +91,18 @@ def _latency(ev: Evaluator, v: Val) -> int | None:
     return n
 
 
-def _padding(ev: Evaluator, v: Val) -> str | None:
+def padding_of(ev: Evaluator, v: Val) -> str | None:
+    """A padding mode, None when it is undetermined."""
     mode = enum_arg(ev, v)
     return None if mode == "undetermined" else mode
 
 
 def load_tile(
-    ev: Evaluator, a: ArrayVal, index: Val, shape: Shape, order: Val, padding: str | None, access: _Access,
+    ev: Evaluator, a: ArrayVal, index: Val, shape: Shape, order: Val, padding: str | None, access: Access,
     steps: Shape | None = None,
 ) -> Value:  # fmt: skip
     """Load a tile through a view; a 0-d tile goes through a view of ones."""
-    where = _index(ev, index, a.rank)
+    where = index_of(ev, index, a.rank)
     tile = shape or (dim(1),) * a.rank
     v = view(ev, a, tile, order, padding, steps)
     op = ev.emit(
@@ -110,11 +112,11 @@ def load_tile(
 
 
 def store_tile(
-    ev: Evaluator, a: ArrayVal, index: Val, tile: Val, order: Val, access: _Access, steps: Shape | None = None
+    ev: Evaluator, a: ArrayVal, index: Val, tile: Val, order: Val, access: Access, steps: Shape | None = None
 ) -> None:
     """Store a tile through a view."""
     value = ev.implicit_cast(tile, a.dtype, "the stored tile")
-    where = _index(ev, index, a.rank)
+    where = index_of(ev, index, a.rank)
     shape = ev.type_of(value).shape or (dim(1),) * a.rank
     value = ev.reshape(value, shape)
     v = view(ev, a, shape, order, None, steps)
@@ -126,8 +128,8 @@ def _load(
     latency: Val, allow_tma: Val, memory_order: Val, memory_scope: Val,
 ) -> Value:  # fmt: skip
     a = array_arg(ev, array)
-    access = _Access(check_bounds, latency, allow_tma, memory_order, memory_scope)
-    return load_tile(ev, a, index, ev.const_shape(shape), order, _padding(ev, padding_mode), access)
+    access = Access(check_bounds, latency, allow_tma, memory_order, memory_scope)
+    return load_tile(ev, a, index, ev.const_shape(shape), order, padding_of(ev, padding_mode), access)
 
 
 def _store(
@@ -135,7 +137,7 @@ def _store(
     allow_tma: Val, memory_order: Val, memory_scope: Val,
 ) -> Val:  # fmt: skip
     a = array_arg(ev, array)
-    store_tile(ev, a, index, tile, order, _Access(check_bounds, latency, allow_tma, memory_order, memory_scope))
+    store_tile(ev, a, index, tile, order, Access(check_bounds, latency, allow_tma, memory_order, memory_scope))
     return const(None)
 
 
@@ -229,15 +231,6 @@ def _scatter(ev: Evaluator, array: Val, indices: Val, value: Val, mask: Val, che
     return const(None)
 
 
-def array_or_hole(ev: Evaluator, v: Val) -> ArrayVal:
-    """An array, with the hole of its making passed on."""
-    if isinstance(v, HoleVal):
-        raise HoleError("", "", ev.span, silent=True)
-    if not isinstance(v, ArrayVal):
-        ev.refuse(f"expected an array, not {describe(v)}")
-    return v
-
-
 _VIEW_ACCESS = "check_bounds=True, latency=None, allow_tma=None, memory_order=None, memory_scope=None"
 
 ROWS: tuple[Rule, ...] = (
@@ -253,6 +246,5 @@ ROWS: tuple[Rule, ...] = (
          "store elements through pointers", _scatter),
     unsupported("cuda.tile.load_advanced_indexing", "not built yet: gather/scatter views"),
     unsupported("cuda.tile.store_advanced_indexing", "not built yet: gather/scatter views"),
-    unsupported("Array.tiled_view", "not built yet", "self, tile_shape, **options"),
     unsupported("Array.get_raw_memory", "raw memory isn't mapped", "self"),
 )  # fmt: skip
