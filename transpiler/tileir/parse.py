@@ -192,8 +192,12 @@ class _Parser:
         self._frames[-1].region.ops.append(op)
         if form.name in REGION_LAMBDAS:
             self._pending = (op, names)
-        elif names:
+            return
+        if names:
             op.results = self._results(names, form.result_types)
+        low, high = SCHEMAS[form.name].results
+        if not low <= len(op.results) <= high:
+            raise error("E0603", f"`{form.name}` has {len(op.results)} results")
 
     def _results(self, names: list[str], types: tuple[str, ...]) -> tuple[int, ...]:
         """Define result names: ``%a, %b`` or ``%a:2``, whose parts are ``%a#0`` and ``%a#1``."""
