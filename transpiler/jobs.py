@@ -1,0 +1,166 @@
+"""From command line arguments to jobs: which operators, which kernels of them, which specializations."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from transpiler import corpora
+from transpiler.diagnostics import Diagnostic, Span, TranspileError, error
+from transpiler.spec import Specialization
+
+DEFAULT_TARGET = "sm_90"
+_SPEC_TAG = re.compile(r"\W+")
+
+
+@dataclass(frozen=True)
+class KernelJob:
+    """A kernel and the specializations to check it for; ``diagnostics`` say how they were found."""
+
+    name: str
+    specializations: tuple[Specialization, ...]
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True)
+class OperatorJob:
+    """A source module and the kernels of it that are wanted."""
+
+    name: str
+    path: Path
+    display: str | None
+    kernels: tuple[KernelJob, ...]
+    target: str = DEFAULT_TARGET
+
+    @property
+    def check_count(self) -> int:
+        """How many checks the job will have."""
+        return sum(len(kernel.specializations) for kernel in self.kernels)
+
+    @property
+    def shown(self) -> str:
+        """The source's path for people."""
+        return self.display or self.path.name
+
+
+def file_job(
+    path: Path, *, kernel: str | None = None, spec: Path | None = None, target: str | None = None
+) -> OperatorJob:
+    """Make the job of one source file; specializations come from ``spec`` or else from the file's own call sites.
+
+    Raises E010x when the file can't be read, E0201 for an unknown kernel, E0271 and E0805 for an unusable spec.
+    """
+    from transpiler.frontend import load_program
+
+    display = display_path(path)
+    program = load_program(path, display=display)
+    names = list(program.kernels)
+    if kernel is not None:
+        if kernel not in names:
+            raise unknown_kernel(kernel, names, program.modules[program.main].path)
+        names = [kernel]
+    given, spec_target = _spec_file(spec, path, program.kernels) if spec is not None else ({}, DEFAULT_TARGET)
+    kernels = []
+    for name in names:
+        if given.get(name):
+            kernels.append(KernelJob(name, given[name]))
+        else:
+            kernels.append(_defaults(path, name, display))
+    return OperatorJob(operator_name(path), path, display, tuple(kernels), target or spec_target)
+
+
+def unknown_kernel(kernel: str, names: Sequence[str], shown: str) -> TranspileError:
+    """Say which kernels there are."""
+    return error("E0201", f"there is no kernel `{kernel}` in {shown}", help=f"the kernels are: {', '.join(names)}")
+
+
+def _defaults(path: Path, kernel: str, display: str | None) -> KernelJob:
+    from transpiler.frontend.defaults import default_specializations
+
+    found = default_specializations(path, kernel, display=display)
+    return KernelJob(kernel, found.specializations, found.diagnostics)
+
+
+def _spec_file(spec: Path, source: Path, kernels: Sequence[str]) -> tuple[dict[str, tuple[Specialization, ...]], str]:
+    """Read what a SPEC.toml says of a source file."""
+    shown = display_path(spec) or spec.name
+    corpus = corpora.load_manifest(spec, shown)
+    found = corpora.specializations_for(corpus, spec.parent, source)
+    if found is None:
+        named = ", ".join(operator.name for operator in corpus.operators) or "none"
+        raise error(
+            "E0805",
+            f"{shown} says nothing of {source.name}",
+            Span(shown, 1, 1),
+            help=f"the operators in it are: {named}; an operator's name or path must be that of the source",
+        )
+    unknown = [name for name in found if name not in kernels]
+    if unknown:
+        raise error("E0201", f"{shown} names the kernel `{unknown[0]}`, which {source.name} doesn't have",
+                    Span(shown, 1, 1), help=f"the kernels are: {', '.join(kernels)}")  # fmt: skip
+    return found, corpus.target
+
+
+def corpus_jobs(argument: str) -> list[OperatorJob]:
+    """Make the jobs of a corpus, by its name or its manifest's path."""
+    corpus = corpora.load_corpus(argument)
+    jobs = []
+    for operator in corpus.operators:
+        kernels = tuple(KernelJob(k.name, k.specializations) for k in operator.kernels)
+        jobs.append(OperatorJob(operator.name, operator.source.path, operator.source.display, kernels, corpus.target))
+    return jobs
+
+
+def display_path(path: Path) -> str | None:
+    """Return the path for diagnostics and output: as given when it is below here, else None (the front end's choice)."""
+    text = os.path.normpath(path)
+    return None if os.path.isabs(text) or text.startswith("..") else Path(text).as_posix()
+
+
+def operator_name(path: Path) -> str:
+    """Return the operator's name: the file's stem (the folder's for ``__init__.py``) as an identifier."""
+    stem = path.resolve().parent.name if path.name == "__init__.py" else path.stem
+    name = _SPEC_TAG.sub("_", stem)
+    return f"_{name}" if name[:1].isdigit() or not name else name
+
+
+def distinct_names(jobs: Sequence[OperatorJob]) -> None:
+    """Raise E0806 when two sources would share an operator's name, and so its folder."""
+    seen: dict[str, OperatorJob] = {}
+    for job in jobs:
+        other = seen.setdefault(job.name, job)
+        if other is not job:
+            raise error("E0806", f"{other.shown} and {job.shown} would both become the operator `{job.name}`",
+                        help="translate them one at a time, each with its own `-o`, or rename one")  # fmt: skip
+
+
+Wanted = frozenset[tuple[str, str, str]]
+"""Operator, kernel and specialization of the checks that a run does."""
+
+
+def shard(jobs: Sequence[OperatorJob], index: int, count: int) -> tuple[list[OperatorJob], Wanted]:
+    """Return the jobs that shard ``index`` (from 1) of ``count`` needs, and the checks that it does.
+
+    Checks are dealt out in groups of one kernel, the largest groups first to the shard with the least.
+    """
+    total = sum(job.check_count for job in jobs)
+    size = max(1, -(-total // (count * 8)))
+    groups: list[list[tuple[str, str, str]]] = []
+    for job in jobs:
+        for kernel in job.kernels:
+            keys = [(job.name, kernel.name, s.name) for s in kernel.specializations]
+            groups += [keys[i : i + size] for i in range(0, len(keys), size)]
+    shards: list[list[tuple[str, str, str]]] = [[] for _ in range(count)]
+    for group in sorted(groups, key=lambda g: (-len(g), g)):
+        min(shards, key=len).extend(group)
+    mine = frozenset(shards[index - 1])
+    touched = {operator for operator, _, _ in mine}
+    return [job for job in jobs if job.name in touched], mine
+
+
+def with_target(jobs: Sequence[OperatorJob], target: str | None) -> list[OperatorJob]:
+    """Replace the target of every job, unless none is given."""
+    return list(jobs) if target is None else [replace(job, target=target) for job in jobs]

@@ -1,0 +1,181 @@
+"""The JSON that other tools read: the contract of docs/architecture.md as pydantic models.
+
+``Report`` is what ``transpile FILE``, ``--variants``, ``batch``, ``verify`` and ``merge`` print.  Its order is
+canonical, so that merging shards gives what one run gives: operators by name, kernels by line, checks by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict
+
+from transpiler.diagnostics import Diagnostic, Severity
+
+Verdict = Literal["proved", "tested", "differs", "unmapped", "rejected", "error"]
+MachineCode = Literal["identical", "differs", "refused"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+SEVERITY_ORDER: tuple[Verdict, ...] = ("error", "differs", "unmapped", "tested", "proved", "rejected")
+"""From what has to be looked at first; a kernel's verdict is the first of these that one of its checks has."""
+
+
+class _Model(BaseModel):
+    """Unknown keys are errors: a file that isn't ours is found out at once."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class DiagnosticRow(_Model):
+    """``D`` of the contract."""
+
+    code: str
+    severity: Severity
+    message: str
+    help: str
+    file: str
+    line: int
+    column: int
+
+
+class Check(_Model):
+    """One entry compiled for one specialization on both sides."""
+
+    specialization: str
+    target: str
+    verdict: Verdict
+    machine_code: dict[str, MachineCode] = {}
+    diagnostics: list[DiagnosticRow] = []
+    seconds: float = 0.0
+
+
+class Entry(_Model):
+    """One Rust function of a kernel, and when it is taken."""
+
+    name: str
+    condition: str
+    generics: list[str]
+    checks: list[Check] = []
+
+
+class Kernel(_Model):
+    """One ``@ct.kernel`` function."""
+
+    name: str
+    line: int
+    diagnostics: list[DiagnosticRow] = []
+    entries: list[Entry] = []
+
+    def checks(self) -> Iterable[Check]:
+        """All checks, entry by entry."""
+        return (check for entry in self.entries for check in entry.checks)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict that decides for the kernel, None without checks."""
+        found = {check.verdict for check in self.checks()}
+        return next((verdict for verdict in SEVERITY_ORDER if verdict in found), None)
+
+
+class Operator(_Model):
+    """A source module. ``diagnostics`` is only there when the module as a whole could not be read."""
+
+    name: str
+    source: str
+    kernels: list[Kernel] = []
+    diagnostics: list[DiagnosticRow] | None = None
+
+
+class Totals(_Model):
+    """Counts; the verdicts count checks, the machine code counts checks and architectures."""
+
+    operators: int = 0
+    kernels: int = 0
+    entries: int = 0
+    checks: int = 0
+    proved: int = 0
+    tested: int = 0
+    differs: int = 0
+    unmapped: int = 0
+    rejected: int = 0
+    error: int = 0
+    machine_code_identical: int = 0
+    machine_code_refused: int = 0
+
+
+class Report(_Model):
+    """The whole result of a run."""
+
+    tool: dict[str, str]
+    seconds: float
+    reference_seconds: float
+    llm_tokens: int = 0
+    operators: list[Operator]
+    totals: Totals
+
+    def to_json(self) -> str:
+        """Return the report as indented JSON with a line end."""
+        return self.model_dump_json(indent=2, exclude_none=True) + "\n"
+
+
+def diagnostic_row(diagnostic: Diagnostic) -> DiagnosticRow:
+    """Return a diagnostic as the contract's object."""
+    return DiagnosticRow.model_validate(diagnostic.to_json())
+
+
+def make_report(
+    tool: dict[str, str], operators: Iterable[Operator], *, seconds: float, reference_seconds: float,
+    llm_tokens: int = 0,
+) -> Report:  # fmt: skip
+    """Put a run's operators in canonical order and count them."""
+    ordered = sorted(operators, key=lambda operator: operator.name)
+    for operator in ordered:
+        operator.kernels.sort(key=lambda kernel: (kernel.line, kernel.name))
+        for kernel in operator.kernels:
+            for entry in kernel.entries:
+                entry.checks.sort(key=lambda check: (natural(check.specialization), check.target))
+    return Report(
+        tool=tool, seconds=round(seconds, 3), reference_seconds=round(reference_seconds, 3), llm_tokens=llm_tokens,
+        operators=ordered, totals=count(ordered),
+    )  # fmt: skip
+
+
+def natural(text: str) -> list[tuple[int, str]]:
+    """Return a sort key in which ``b_9`` comes before ``b_10``."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", text) if part]
+
+
+def count(operators: Iterable[Operator]) -> Totals:
+    """Count everything that :class:`Totals` names."""
+    totals = Totals()
+    for operator in operators:
+        totals.operators += 1
+        totals.kernels += len(operator.kernels)
+        for kernel in operator.kernels:
+            totals.entries += len(kernel.entries)
+            for check in kernel.checks():
+                _count_check(totals, check)
+    return totals
+
+
+def _count_check(totals: Totals, check: Check) -> None:
+    totals.checks += 1
+    setattr(totals, check.verdict, getattr(totals, check.verdict) + 1)
+    outcomes = list(check.machine_code.values())
+    totals.machine_code_identical += outcomes.count("identical")
+    totals.machine_code_refused += outcomes.count("refused")
+
+
+def exit_status(report: Report) -> int:
+    """Return the exit status of the contract: 1 when something differs or failed, 3 when Holes are left, else 0."""
+    totals = report.totals
+    broken = any(_has_error(o.diagnostics or ()) or any(_has_error(k.diagnostics) for k in o.kernels)
+                 for o in report.operators)  # fmt: skip
+    if totals.differs or totals.error or broken:
+        return 1
+    return 3 if totals.unmapped else 0
+
+
+def _has_error(rows: Iterable[DiagnosticRow]) -> bool:
+    return any(row.severity == "error" for row in rows)

@@ -1,0 +1,121 @@
+"""Reports for people: tables of verdicts, the totals line, entries with their conditions, and progress."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from transpiler.report.model import SEVERITY_ORDER, VERDICTS, Kernel, Report, Verdict
+
+STYLES: dict[Verdict, str] = {
+    "proved": "green", "tested": "cyan", "differs": "bold red", "unmapped": "yellow", "rejected": "magenta",
+    "error": "bold red",
+}  # fmt: skip
+_PLAIN_WIDTH = 140
+
+
+def console(stream: TextIO) -> Console:
+    """Return a console for a stream; off a terminal it is plain and wide enough not to fold tables."""
+    if stream.isatty():
+        return Console(file=stream, highlight=False, soft_wrap=False)
+    return Console(file=stream, highlight=False, width=_PLAIN_WIDTH, color_system=None, force_terminal=False)
+
+
+def verdict_text(kernel: Kernel) -> Text:
+    """The kernel's verdict, with the count of each where its checks don't agree."""
+    counts = Counter(check.verdict for check in kernel.checks())
+    text = Text()
+    for verdict in (v for v in SEVERITY_ORDER if counts[v]):
+        text.append(", " if text else "").append(
+            verdict if len(counts) == 1 else f"{counts[verdict]} {verdict}", STYLES[verdict]
+        )
+    return text or Text("not checked", "dim")
+
+
+def print_kernels(out: Console, report: Report) -> None:
+    """A row a kernel: what it became and its verdict."""
+    cubins = any(check.machine_code for o in report.operators for k in o.kernels for check in k.checks())
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, justify in (("operator", "left"), ("kernel", "left"), ("entries", "right"), ("checks", "right")):
+        table.add_column(name, justify="right" if justify == "right" else "left", overflow="fold")
+    if cubins:
+        table.add_column("machine code")
+    table.add_column("seconds", justify="right")
+    table.add_column("verdict", overflow="fold")
+    for operator in report.operators:
+        for kernel in operator.kernels:
+            checks = list(kernel.checks())
+            row = [operator.name, kernel.name, str(len(kernel.entries)), str(len(checks))]
+            row += [_machine_code(kernel)] if cubins else []
+            table.add_row(*row, f"{sum(c.seconds for c in checks):.2f}", verdict_text(kernel))
+        if operator.diagnostics:
+            table.add_row(operator.name, "", "", "", *([""] if cubins else []), "", Text("error", STYLES["error"]))
+    out.print(table)
+
+
+def _machine_code(kernel: Kernel) -> str:
+    counts = Counter(outcome for check in kernel.checks() for outcome in check.machine_code.values())
+    return ", ".join(f"{counts[o]} {o}" for o in ("identical", "differs", "refused") if counts[o])
+
+
+def print_entries(out: Console, report: Report) -> None:
+    """Every entry of every kernel: when it is taken, its generics, and what became of its checks."""
+    for operator in report.operators:
+        for kernel in operator.kernels:
+            out.print(Text(f"{kernel.name}", "bold").append(f"  {operator.source}:{kernel.line}", "dim"))
+            for entry in kernel.entries:
+                text = Text(f"  {entry.name}", "cyan")
+                if entry.generics:
+                    text.append(f"<{', '.join(entry.generics)}>")
+                counts = Counter(check.verdict for check in entry.checks)
+                for verdict in (v for v in SEVERITY_ORDER if counts[v]):
+                    text.append(f"  {counts[verdict]} {verdict}", STYLES[verdict])
+                out.print(text)
+                out.print(Text("    when ", "dim").append(entry.condition, ""))
+
+
+def totals_line(report: Report) -> str:
+    """One line with every count that isn't zero."""
+    totals = report.totals
+    parts = [f"{totals.operators} operators", f"{totals.kernels} kernels", f"{totals.entries} entries"]
+    verdicts = [f"{getattr(totals, v)} {v}" for v in VERDICTS if getattr(totals, v)]
+    parts.append(f"{totals.checks} checks" + (f": {', '.join(verdicts)}" if verdicts else ""))
+    if totals.machine_code_identical or totals.machine_code_refused:
+        parts.append(f"machine code: {totals.machine_code_identical} identical, {totals.machine_code_refused} refused")
+    return f"{'; '.join(parts)}; {report.seconds:.1f} s (reference exports {report.reference_seconds:.1f} s)".replace(
+        "1 operators", "1 operator").replace(" 1 kernels", " 1 kernel").replace(" 1 entries", " 1 entry").replace(
+        " 1 checks", " 1 check")  # fmt: skip
+
+
+@contextlib.contextmanager
+def progress(total: int, label: str) -> Iterator[Callable[[int, str], None]]:
+    """Show progress on the standard error: a bar on a terminal, a line for every tenth elsewhere."""
+    if sys.stderr.isatty():
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        # no refreshing thread: workers are forked meanwhile
+        with Progress(*columns, console=Console(file=sys.stderr), transient=True, auto_refresh=False) as bar:
+            task = bar.add_task(label, total=total)
+
+            def advance(count: int, what: str) -> None:
+                bar.update(task, advance=count, description=f"{label} {what}", refresh=True)
+
+            yield advance
+        return
+    done, shown = 0, 0
+
+    def say(count: int, what: str) -> None:
+        nonlocal done, shown
+        done += count
+        if total and done * 10 // total > shown:
+            shown = done * 10 // total
+            print(f"{label}: {done} of {total} ({what})", file=sys.stderr, flush=True)
+
+    yield say

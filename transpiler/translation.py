@@ -1,0 +1,131 @@
+"""What translating an operator gives: the plan of its checks, its files and its kernels' closures.
+
+The plan is also what ``manifest.json`` holds, so a check right after translating and one of ``transpile verify DIR``
+start from the same data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from transpiler.diagnostics import Diagnostic, Span
+from transpiler.emit.abi import CompileInputs
+from transpiler.reference.closure import Closure
+from transpiler.spec import Model, Specialization
+
+KERNEL_FILE = "kernel.rs"
+
+
+class CheckPlan(Model):
+    """A check to do; ``outcome`` is set where translating already decided the verdict.
+
+    Without compile inputs the ``diagnostics`` say why; the reference may still refuse the kernel as well.
+    """
+
+    specialization: Specialization
+    target: str
+    inputs: CompileInputs | None = None
+    outcome: Literal["unmapped", "error"] | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+class EntryPlan(Model):
+    """One Rust function: when it is taken, its generics in order, and its checks."""
+
+    name: str
+    condition: str
+    generics: tuple[str, ...] = ()
+    checks: tuple[CheckPlan, ...] = ()
+
+
+class KernelPlan(Model):
+    """One kernel; ``closure`` is where its closure lies in the operator's folder, "" when it has none."""
+
+    name: str
+    line: int
+    closure: str = ""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    entries: tuple[EntryPlan, ...] = ()
+
+    @property
+    def check_count(self) -> int:
+        """How many checks the kernel has."""
+        return sum(len(entry.checks) for entry in self.entries)
+
+
+class OperatorPlan(Model):
+    """One operator. ``lines`` maps lines of kernel.rs to a file and line of the Python source."""
+
+    name: str
+    source: str
+    sha256: str
+    module: str
+    lines: tuple[tuple[int, str, int], ...] = ()
+    kernels: tuple[KernelPlan, ...] = ()
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translated operator: plan, files by their path in the operator's folder, closures by kernel."""
+
+    plan: OperatorPlan
+    files: dict[str, str]
+    closures: dict[str, Closure]
+
+    @property
+    def text(self) -> str:
+        """The text of kernel.rs."""
+        return self.files[KERNEL_FILE]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An operator that could not be translated at all, such as a file that can't be read."""
+
+    name: str
+    source: str
+    diagnostic: Diagnostic
+    kernels: tuple[tuple[str, tuple[Specialization, ...]], ...] = ()
+    """What the manifest asked for: each is a check with the verdict ``error``."""
+    target: str = ""
+
+
+@dataclass(frozen=True)
+class CheckKey:
+    """Names one check of a run: operator, then indices of kernel, entry and check in its plan."""
+
+    operator: str
+    kernel: int
+    entry: int
+    check: int
+
+
+def check_keys(plan: OperatorPlan) -> list[CheckKey]:
+    """Name every check of a plan, in order."""
+    return [
+        CheckKey(plan.name, k, e, c)
+        for k, kernel in enumerate(plan.kernels)
+        for e, entry in enumerate(kernel.entries)
+        for c in range(len(entry.checks))
+    ]
+
+
+def place_of(plan: OperatorPlan, kernel: KernelPlan) -> Span:
+    """Return where a kernel's ``def`` is."""
+    return Span(plan.source, kernel.line, 1)
+
+
+@dataclass
+class Timing:
+    """Seconds of a run: reference exports over all workers, and how many workers there were."""
+
+    reference: float = 0.0
+    workers: int = 1
+    equivalences: dict[str, int] = field(default_factory=dict)
+
+    def add(self, seconds: float, equivalences: dict[str, int]) -> None:
+        """Count one check."""
+        self.reference += seconds
+        for name, uses in equivalences.items():
+            self.equivalences[name] = self.equivalences.get(name, 0) + uses

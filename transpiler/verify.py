@@ -1,0 +1,246 @@
+"""The judge's bench: compile our Rust, export the reference, compare the two, say the verdict of a check.
+
+It knows the translator only through what a stored translation holds (text, compile inputs, closure), so that
+``transpile verify DIR`` and the check right after translating are the same code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from transpiler import toolkit
+from transpiler.diagnostics import Diagnostic, Span, TranspileError
+from transpiler.emit.abi import CompileInputs
+from transpiler.report.model import MachineCode, Verdict
+from transpiler.spec import Specialization
+from transpiler.translation import CheckKey, OperatorPlan, Translation, place_of
+
+if TYPE_CHECKING:
+    from transpiler import _rust
+    from transpiler.reference.closure import Closure
+    from transpiler.tileir.compare import Comparison, Difference
+    from transpiler.tileir.model import Entry, Loc
+
+_CODES = {"structure": "E0701", "effect": "E0702", "fact": "E0703", "hint": "E0704", "signature": "E0705"}
+_KEPT_MODULES = 4
+LineMap = dict[int, tuple[str, int]]
+"""Line of kernel.rs -> file and line of the Python source."""
+
+
+@dataclass(frozen=True)
+class RustText:
+    """The generated module as the compiler reads it, and where its lines come from."""
+
+    module: str
+    text: str
+    lines: LineMap
+    display: str = "kernel.rs"
+
+    def python_span(self, line: int, column: int = 1) -> Span:
+        """Return the Python line that a line of the Rust text came from, or the Rust line where none is known."""
+        for candidate in range(line, 0, -1):
+            if candidate in self.lines:
+                file, number = self.lines[candidate]
+                return Span(file, number, 1)
+        return Span(self.display, line, column)
+
+
+@dataclass(frozen=True)
+class CheckTask:
+    """One check, ready to be done: both sides and the place of the kernel in the source."""
+
+    kernel: str
+    specialization: Specialization
+    target: str
+    inputs: CompileInputs | None
+    place: Span
+    problems: tuple[Diagnostic, ...] = ()
+    """Why there are no compile inputs: our own refusal. The reference may refuse as well (then ``rejected``)."""
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What became of a check."""
+
+    verdict: Verdict
+    diagnostics: tuple[Diagnostic, ...] = ()
+    machine_code: dict[str, MachineCode] = field(default_factory=dict)
+    equivalences: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    reference_seconds: float = 0.0
+
+
+class Judge:
+    """Does checks one after another; keeps the reference's worker, parsed modules and disassemblies."""
+
+    def __init__(self, *, cubins: Sequence[str] = (), time_limit: float = 120.0) -> None:
+        from transpiler.reference.export import ReferenceExporter
+
+        self.exporter = ReferenceExporter(time_limit=time_limit)
+        self._cubins = tuple(cubins)
+        self._modules: dict[str, _rust.Module] = {}
+        self._entries: dict[bytes, Entry] = {}
+        self._comparisons: dict[tuple[bytes, bytes, str], Comparison] = {}
+
+    def close(self) -> None:
+        """End the reference's worker."""
+        self.exporter.close()
+
+    def __enter__(self) -> Judge:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def check(self, rust: RustText, closure: Closure, task: CheckTask) -> CheckResult:
+        """Do one check; whatever goes wrong becomes a verdict with a diagnostic."""
+        started, exported = time.perf_counter(), self.exporter.seconds
+        try:
+            result = self._check(rust, closure, task)
+        except TranspileError as failure:
+            result = CheckResult("error", (_placed(failure.diagnostic, task.place),))
+        reference = self.exporter.seconds - exported
+        return replace(result, seconds=time.perf_counter() - started, reference_seconds=reference)
+
+    def _check(self, rust: RustText, closure: Closure, task: CheckTask) -> CheckResult:
+        from transpiler.reference.export import ReferenceRejected
+
+        try:
+            reference = self.exporter.export(closure, task.specialization, task.target).bytecode
+        except ReferenceRejected as refusal:
+            return CheckResult("rejected", (refusal.diagnostic,))
+        if task.inputs is None:
+            return CheckResult("error", task.problems)
+        ours = self.compile(rust, task.inputs, task.target)
+        comparison = self.compare(reference, ours, task.target)
+        result = CheckResult("proved", equivalences=comparison.equivalences)
+        if not comparison.equal:
+            located = self.compare(reference, ours, task.target, debug=True)
+            shown = tuple(_difference(d, rust, task) for d in located.differences)
+            result = CheckResult("differs", shown, equivalences=comparison.equivalences)
+        return self._assembled(result, rust, closure, task) if self._cubins else result
+
+    # The two sides
+
+    def compile(self, rust: RustText, inputs: CompileInputs, target: str) -> bytes:
+        """Compile one specialization of our text to Tile IR; E0711 with the place when the compiler refuses."""
+        from transpiler import _rust
+
+        try:
+            return self._module(rust).compile(
+                inputs.entry,
+                generics=list(inputs.generics),
+                strides=[(name, list(values)) for name, values in inputs.strides],
+                specs=[(name, list(dims), list(strides), base) for name, dims, strides, base in inputs.specs],
+                scalar_hints=list(inputs.scalar_hints),
+                target=target,
+                occupancy=inputs.occupancy,
+                num_ctas=inputs.num_ctas,
+                num_worker_warps=inputs.num_worker_warps,
+            )
+        except _rust.CompileError as failure:
+            raise TranspileError(_compile_error(failure, rust), status=1) from None
+
+    def _module(self, rust: RustText) -> _rust.Module:
+        from transpiler import _rust
+
+        digest = hashlib.sha256(f"{rust.module}\n{rust.text}".encode()).hexdigest()
+        if digest not in self._modules:
+            while len(self._modules) >= _KEPT_MODULES:  # each keeps a thread
+                del self._modules[next(iter(self._modules))]
+            self._modules[digest] = _rust.Module(rust.text, rust.module, rust.display)
+        return self._modules[digest]
+
+    # The comparison
+
+    def compare(self, reference: bytes, ours: bytes, target: str, *, debug: bool = False) -> Comparison:
+        """Compare two bytecodes; equal questions are answered once."""
+        from transpiler.tileir import compare
+
+        if debug:
+            return compare(_parse(reference, debug=True), _parse(ours, debug=True), target=target)
+        key = (_digest(reference), _digest(ours), target)
+        if key not in self._comparisons:
+            self._comparisons[key] = compare(self._entry(reference), self._entry(ours), target=target)
+        return self._comparisons[key]
+
+    def _entry(self, bytecode: bytes) -> Entry:
+        """Parse a disassembly, each bytecode once (the last few hundred are kept)."""
+        digest = _digest(bytecode)
+        if digest not in self._entries:
+            if len(self._entries) >= 256:
+                self._entries.clear()
+            self._entries[digest] = _parse(bytecode)
+        return self._entries[digest]
+
+    # Machine code
+
+    def _assembled(self, result: CheckResult, rust: RustText, closure: Closure, task: CheckTask) -> CheckResult:
+        """Add what the machine code of both sides says, for every architecture asked for."""
+        return result
+
+
+def rust_text(translation: Translation) -> RustText:
+    """Return an operator's kernel.rs with the map of its lines."""
+    plan = translation.plan
+    lines = {line: (file, number) for line, file, number in plan.lines}
+    return RustText(plan.module, translation.text, lines, f"{plan.name}/kernel.rs")
+
+
+def tasks_of(plan: OperatorPlan, keys: Iterable[CheckKey]) -> Iterator[tuple[CheckKey, CheckTask, CheckResult | None]]:
+    """Yield the checks of a plan as tasks, with the result where translating already decided it."""
+    for key in keys:
+        kernel = plan.kernels[key.kernel]
+        check = kernel.entries[key.entry].checks[key.check]
+        task = CheckTask(kernel.name, check.specialization, check.target, check.inputs, place_of(plan, kernel),
+                         check.diagnostics)  # fmt: skip
+        decided = CheckResult(check.outcome, check.diagnostics) if check.outcome is not None else None
+        yield key, task, decided
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()
+
+
+def _parse(bytecode: bytes, *, debug: bool = False) -> Entry:
+    from transpiler.tileir import parse_entry
+
+    return parse_entry(toolkit.disassemble(bytecode, debug=debug))
+
+
+def _compile_error(failure: _rust.CompileError, rust: RustText) -> Diagnostic:
+    where = f"{rust.display}:{failure.line}:{failure.column}: " if failure.line else ""
+    span = rust.python_span(failure.line, failure.column) if failure.line else Span("", 0, 0)
+    message = f"the generated Rust doesn't compile: {where}{failure.message}"
+    return Diagnostic("E0711", message, "this is a mistake of a rule: please report it", "error", span)
+
+
+def _difference(difference: Difference, rust: RustText, task: CheckTask) -> Diagnostic:
+    """Describe a difference with both source lines; it points at the Python line."""
+    rows = [difference.message]
+    if difference.ours or difference.ours_loc:
+        rows.append(f"ours:      {difference.ours}{_at(difference.ours_loc)}")
+    if difference.reference or difference.reference_loc:
+        rows.append(f"reference: {difference.reference}{_at(difference.reference_loc)}")
+    return Diagnostic(_CODES[difference.kind], "\n".join(rows), "", "error", _where(difference, rust, task))
+
+
+def _where(difference: Difference, rust: RustText, task: CheckTask) -> Span:
+    if difference.reference_loc is not None:
+        return Span(*difference.reference_loc)
+    if difference.ours_loc is not None:
+        return rust.python_span(difference.ours_loc.line, difference.ours_loc.column)
+    return task.place
+
+
+def _at(loc: Loc | None) -> str:
+    return f"  ({loc.file}:{loc.line})" if loc is not None else ""
+
+
+def _placed(diagnostic: Diagnostic, place: Span) -> Diagnostic:
+    """Give a diagnostic without a place the kernel's."""
+    return diagnostic if diagnostic.span.file else replace(diagnostic, span=place)

@@ -1,0 +1,153 @@
+"""A pool of forked workers for tasks that may crash: a dead worker costs its task, never the run.
+
+Each worker keeps its own state between tasks (a warm reference exporter, parsed modules).  The most expensive
+waiting task goes to the next free worker.  Interrupts are the parent's: it ends the workers and goes on to raise.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+Handler = Callable[[Any], Any]
+Start = Callable[[], AbstractContextManager[Handler]]
+_GRACE = 3.0
+_CONTEXT = multiprocessing.get_context("fork")
+
+
+@dataclass(frozen=True)
+class Crash:
+    """What stands in the place of a result when the worker died, or took too long."""
+
+    how: str
+
+
+class Pool:
+    """Runs tasks in ``count`` workers; every worker makes its handler with ``start``."""
+
+    def __init__(self, count: int, start: Start, *, time_limit: float | None = None) -> None:
+        self._start, self._limit = start, time_limit
+        self._waiting: list[tuple[float, int, Any]] = []
+        self._submitted = 0
+        self._workers = [_Worker(start) for _ in range(count)]
+        self.done = 0
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def submit(self, task: Any, cost: float = 1.0) -> None:
+        """Queue a task; may be called while results are read."""
+        heapq.heappush(self._waiting, (-cost, self._submitted, task))
+        self._submitted += 1
+
+    def results(self) -> Iterator[tuple[Any, Any]]:
+        """Yield (task, result or Crash) as workers finish, until nothing is queued or running."""
+        while True:
+            for worker in self._workers:
+                if worker.task is None and self._waiting:
+                    worker.give(heapq.heappop(self._waiting)[2])
+            running = {worker.connection: worker for worker in self._workers if worker.task is not None}
+            if not running:
+                return
+            ready = wait(list(running), timeout=1.0)
+            finished = [running[c] for c in ready if isinstance(c, Connection)]
+            for worker in finished or self._overdue():
+                task, result = worker.take() if finished else worker.stop(f"it took more than {self._limit:g} s")
+                if isinstance(result, Crash):
+                    self._workers[self._workers.index(worker)] = _Worker(self._start)
+                self.done += 1
+                yield task, result
+
+    def _overdue(self) -> list[_Worker]:
+        if self._limit is None:
+            return []
+        now = time.monotonic()
+        return [w for w in self._workers if w.task is not None and now - w.since > self._limit]
+
+    def close(self) -> None:
+        """End the workers: politely, then by force."""
+        for worker in self._workers:
+            worker.terminate()
+        for worker in self._workers:
+            worker.join()
+
+
+class _Worker:
+    """A worker process and the task it is at."""
+
+    def __init__(self, start: Start) -> None:
+        self.connection, theirs = _CONTEXT.Pipe()
+        self.process = _CONTEXT.Process(target=_serve, args=(theirs, self.connection, start), daemon=False)
+        self.process.start()
+        theirs.close()
+        self.task: Any = None
+        self.since = 0.0
+
+    def give(self, task: Any) -> None:
+        self.task, self.since = task, time.monotonic()
+        with contextlib.suppress(OSError):  # a dead worker is noticed when its answer is read
+            self.connection.send(task)
+
+    def take(self) -> tuple[Any, Any]:
+        """Read the answer; the process may have died instead."""
+        task, self.task = self.task, None
+        try:
+            return task, self.connection.recv()
+        except (EOFError, OSError):
+            self.process.join(_GRACE)
+            code = self.process.exitcode
+            how = f"killed by signal {-code}" if code is not None and code < 0 else f"exit status {code}"
+            self.terminate()
+            return task, Crash(how)
+
+    def stop(self, why: str) -> tuple[Any, Crash]:
+        task, self.task = self.task, None
+        self.terminate()
+        self.join()
+        return task, Crash(why)
+
+    def terminate(self) -> None:
+        self.connection.close()
+        if self.process.is_alive():
+            self.process.terminate()
+
+    def join(self) -> None:
+        self.process.join(_GRACE)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+
+
+def _serve(connection: Connection, parents_end: Connection, start: Start) -> None:
+    """The worker's main loop."""
+    parents_end.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _leave)
+    with start() as handle:
+        while True:
+            try:
+                task = connection.recv()
+            except (EOFError, OSError):
+                return
+            connection.send(handle(task))
+
+
+def _leave(*_: object) -> None:
+    raise SystemExit(0)
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0))
