@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from transpiler.diagnostics import TranspileError
 from transpiler.tileir import Comparison, compare, parse
+from transpiler.tileir.show import show
+
+CASES = Path(__file__).parent / "tileir_cases"
 
 PARAMETERS = (
     "%p: tile<ptr<f32>>, %q: tile<ptr<i32>>, %n: tile<i32>, %m: tile<i32>, %c: tile<i1>, %d: tile<i1>, "
@@ -283,19 +288,22 @@ def test_the_index_of_a_loop_lies_between_its_bounds() -> None:
         LOOP
         + """
   %k = constant <i32: 100> : tile<i32>
-  for %i in (%LOW to %k, step %m) : tile<i32> {
+  for %i in (%LOW to %k, step %STEP) : tile<i32> {
     %r = FACT
     %o = print_tko "r", %r : tile<i32> -> token
   }"""
     )
     plain = body.replace("FACT", "reshape %i : tile<i32> -> tile<i32>")
-    for low, fact, implied in (
-        ("z", "bounded<0, 99>", True),
-        ("z", "bounded<0, 98>", False),
-        ("n", "bounded<0, ?>", False),
-    ):
+    rows = (
+        ("z", "e", "bounded<0, 99>", True),
+        ("z", "e", "bounded<0, 98>", False),
+        ("n", "e", "bounded<0, ?>", False),
+        ("z", "m", "bounded<0, ?>", False),
+    )
+    for low, step, fact, implied in rows:
         ours = body.replace("FACT", f"assume {fact}, %i : tile<i32>")
-        assert judge(plain.replace("%LOW", f"%{low}"), ours.replace("%LOW", f"%{low}")).equal == implied
+        texts = [t.replace("%LOW", f"%{low}").replace("%STEP", f"%{step}") for t in (plain, ours)]
+        assert judge(*texts).equal == implied
 
 
 def test_parameters_are_matched_by_the_map() -> None:
@@ -384,6 +392,62 @@ def test_while_loops_with_other_conditions_are_kept_apart() -> None:
         "    if %g {\n      break %a : tile<i32>\n    } else {\n    }",
     )
     assert judge(by_m, negated).equal
+
+
+@pytest.mark.parametrize("name", ["rows", "control"])
+def test_rust_written_by_hand_equals_the_reference(name: str) -> None:
+    """Both are real: exports of one kernel's Python and of its translation by hand (`&Tensor` and pointer form)."""
+    reference, ours = (parse((CASES / f"{prefix}{name}.mlir").read_text()) for prefix in ("", "rust_"))
+    result = compare(reference, ours, target="sm_90")
+    assert result.equal, result.differences
+    assert result.equivalences["hint-key-resolved"] > 0
+    assert compare(reference, ours, target="sm_100").equal == (name == "control"), "hints for sm_90 are none for sm_100"
+
+
+def test_damaged_text_is_an_error_or_differs_but_never_a_crash() -> None:
+    rng = random.Random(7)
+    for name in ("rows", "gemm", "gather", "control", "ordered", "mixed"):
+        text = (CASES / f"{name}.mlir").read_text()
+        original = parse(text)
+        lines = text.splitlines()
+        for _ in range(60):
+            damaged = list(lines)
+            at = rng.randrange(len(damaged))
+            words = damaged[at].split(" ")
+            rng.shuffle(words)
+            damaged[at : at + rng.randint(0, 1)] = [" ".join(words)] * rng.randint(0, 2)
+            try:
+                compare(original, parse("\n".join(damaged)), target="sm_90")
+            except TranspileError as exc:
+                assert exc.diagnostic.code.startswith("E060")
+
+
+def test_many_exits_in_a_row_take_no_exponential_time() -> None:
+    step = """
+    if %c {
+      if %d {
+        continue %a : tile<i32>
+      } else {
+      }
+    } else {
+    }"""
+    body = (
+        LOOP
+        + f"""
+  %w = for %i in (%z to %n, step %e) : tile<i32> iter_values(%a = %n) -> (tile<i32>) {{{step * 60}
+    %b = addi %a, %i : tile<i32>
+    continue %b : tile<i32>
+  }}
+  %o = print_tko "r", %w : tile<i32> -> token"""
+    )
+    assert judge(body, body).equal
+
+
+def test_the_graph_can_be_printed() -> None:
+    text = show(parse((CASES / "control.mlir").read_text()).entry())
+    assert "loop.while(" in text and "start=" in text and "branch taken=false(" in text
+    assert text.count("effect v") == 2
+    assert "fact v" in text
 
 
 def test_the_judge_imports_nothing_of_the_translator() -> None:

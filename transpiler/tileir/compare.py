@@ -17,7 +17,7 @@ from transpiler.tileir import facts as fact_rules
 from transpiler.tileir import hints as hint_rules
 from transpiler.tileir.equivalences import REWRITES
 from transpiler.tileir.explain import Explainer
-from transpiler.tileir.graph import Graph, Program, build
+from transpiler.tileir.graph import Graph, build
 from transpiler.tileir.liveness import live_numbers, speculated
 from transpiler.tileir.model import Entry, Loc, Module
 from transpiler.tileir.numbering import Numbering
@@ -169,9 +169,3 @@ def _pick(nodes: list[int], number: list[int], wanted: Counter[int]) -> list[int
             left[number[node]] -= 1
             found.append(node)
     return found[::-1]
-
-
-def program_of(entry: Entry) -> tuple[Graph, Program]:
-    """Build the graph of one entry alone, for printing and tests."""
-    graph = Graph()
-    return graph, build(graph, entry)

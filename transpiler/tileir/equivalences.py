@@ -59,7 +59,8 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
     Equivalence(
         "scan-axis-by-permute",
         "A scan works on each line along its dimension alone, so permuting its operand's dimensions and scanning along "
-        "the dimension's new place gives the permuted scan.",
+        "the dimension's new place gives the permuted scan. (In which order a line is combined is the implementation's "
+        "choice either way; the machine code was found identical.)",
         ("scan",),
         rw.scan_of_permute,
     ),
@@ -81,6 +82,12 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
         "fits the type.",
         ("addi", "subi", "muli", "divi", "mini", "maxi"),
         rw.fold_integer_arithmetic,
+    ),
+    Equivalence(
+        "fold-integer-comparison",
+        "cmpi of integer constants, signed or unsigned as it says, has one value.",
+        ("cmpi",),
+        rw.fold_integer_comparison,
     ),
     Equivalence(
         "known-condition",

@@ -75,16 +75,20 @@ class Known:
     """Ranges and divisors of integer values that follow from the operations and from given facts.
 
     Rules: constants; block ids are at least 0 and block counts at least 1; extents of views are at
-    least 0; the index of a loop lies between its bounds (its step is positive by definition); sums,
+    least 0; the index of a loop whose step is at least 1 lies between its bounds; sums,
     differences, products, quotients, remainders, minima, maxima, extensions and choices of such
     values, as long as the result can't overflow.
     """
+
+    DEPTH = 50
+    """How many operations deep the rules look."""
 
     def __init__(self, numbering: Numbering, facts: dict[int, set[str]]) -> None:
         self._numbering = numbering
         self._facts = facts
         self._intervals: dict[int, Interval] = {}
         self._divisors: dict[int, int] = {}
+        self._depth = 0
 
     def implies(self, number: int, predicate: str) -> bool:
         """Say whether the predicate holds of the value with this number."""
@@ -102,7 +106,9 @@ class Known:
         """Return a lower and an upper bound (None: only the type's)."""
         if number not in self._intervals:
             self._intervals[number] = _UNKNOWN
-            low, high = self._range(number)
+            self._depth += 1
+            low, high = self._range(number) if self._depth <= self.DEPTH else _UNKNOWN
+            self._depth -= 1
             for text in self._facts.get(number, ()):
                 fact = parse_predicate(text)
                 low = fact.low if low is None else low if fact.low is None else max(low, fact.low)
@@ -114,7 +120,9 @@ class Known:
         """Return a divisor of the value; 0 for the constant 0."""
         if number not in self._divisors:
             self._divisors[number] = 1
-            derived = self._derived_divisor(number)
+            self._depth += 1
+            derived = self._derived_divisor(number) if self._depth <= self.DEPTH else 1
+            self._depth -= 1
             stated = [parse_predicate(t).divisor for t in self._facts.get(number, ())]
             self._divisors[number] = math.lcm(derived, *stated) if derived else 0
         return self._divisors[number]
@@ -155,7 +163,9 @@ class Known:
         form, args = self._numbering.form(loop), self._numbering.args(loop)
         if form.name != "loop.for" or form.get("unsigned") is not None:
             return _UNKNOWN
-        low, high = self.interval(args[1])[0], self.interval(args[2])[1]
+        low, high, step = self.interval(args[1])[0], self.interval(args[2])[1], self.interval(args[3])[0]
+        if step is None or step < 1:
+            return _UNKNOWN
         return low, None if high is None else high - 1
 
     def _binary(self, number: int, name: str, signedness: str | None, args: tuple[int, ...]) -> Interval:

@@ -54,18 +54,16 @@ class Outcome:
     condition: int = -1
     then: Outcome | None = None
     orelse: Outcome | None = None
+    kinds: frozenset[str] = frozenset()
+    """The kinds of terminators that can be reached."""
+
+    def __post_init__(self) -> None:
+        self.kinds = self.then.kinds | self.orelse.kinds if self.then and self.orelse else frozenset((self.kind,))
 
     def arms(self) -> tuple[Outcome, Outcome]:
         """Return both sides of a decision."""
         assert self.then is not None and self.orelse is not None
         return self.then, self.orelse
-
-    def kinds(self) -> frozenset[str]:
-        """Return the kinds of terminators that can be reached."""
-        if self.kind != "if":
-            return frozenset((self.kind,))
-        then, orelse = self.arms()
-        return then.kinds() | orelse.kinds()
 
 
 @dataclass
@@ -133,6 +131,9 @@ class _Builder:
         self._nodes: list[int] = [-1] * len(entry.values)
         self._assumed: dict[int, tuple[str, ...]] = {}
         self._depth = 0
+        self._merged: dict[tuple[int, str, int], tuple[int, Outcome]] = {}
+        """Results of :meth:`_merge`; the outcome is kept so that its id stays its own."""
+        self._tests: dict[tuple[int, str], tuple[bool | tuple[int, bool], Outcome]] = {}
 
     def run(self) -> Program:
         for position, value in enumerate(self._entry.params):
@@ -141,8 +142,8 @@ class _Builder:
             self._nodes[value] = self._program.params[index] = self._graph.add(form.key)
         context = self._graph.add(ENTRY)
         outcome = self._block(self._entry.body, context, "return")
-        if outcome.kinds() != {"return"}:
-            raise error("E0607", f"`{self._entry.name}` ends with {sorted(outcome.kinds())}")
+        if outcome.kinds != {"return"}:
+            raise error("E0607", f"`{self._entry.name}` ends with {sorted(outcome.kinds)}")
         return self._program
 
     def _fail(self, op: Op, why: str) -> TranspileError:
@@ -159,7 +160,7 @@ class _Builder:
                 then = self._block(op.regions[0], self._branch(context, condition, True), "yield")
                 orelse = self._block(op.regions[1], self._branch(context, condition, False), "yield")
                 outcome = Outcome("if", (), condition, then, orelse)
-                kinds = outcome.kinds()
+                kinds = outcome.kinds
                 if "yield" not in kinds:
                     last = outcome
                     break
@@ -180,7 +181,9 @@ class _Builder:
                 self._plain(op, context)
         outcome = last or Outcome(fallthrough)
         for condition, then, orelse in reversed(pending):
-            outcome = Outcome("if", (), condition, _replace(then, outcome), _replace(orelse, outcome))
+            memo: dict[int, Outcome] = {}
+            arms = _replace(then, outcome, memo), _replace(orelse, outcome, memo)
+            outcome = Outcome("if", (), condition, *arms)
         return outcome
 
     def _count(self, name: str) -> None:
@@ -201,10 +204,17 @@ class _Builder:
         """Return whether ``outcome`` ends with ``kind``: known, or a condition node and its polarity."""
         if outcome.kind != "if":
             return outcome.kind == kind
-        then, orelse = (self._test(arm, kind) for arm in outcome.arms())
-        if isinstance(then, bool) and isinstance(orelse, bool):
-            return then if then == orelse else (outcome.condition, then)
-        return self._graph.add(GAMMA, (outcome.condition, self._boolean(then), self._boolean(orelse))), True
+        at = (id(outcome), kind)
+        if at not in self._tests:
+            then, orelse = (self._test(arm, kind) for arm in outcome.arms())
+            test: bool | tuple[int, bool]
+            if isinstance(then, bool) and isinstance(orelse, bool):
+                test = then if then == orelse else (outcome.condition, then)
+            else:
+                node = self._graph.add(GAMMA, (outcome.condition, self._boolean(then), self._boolean(orelse)))
+                test = node, True
+            self._tests[at] = test, outcome
+        return self._tests[at][0]
 
     def _boolean(self, test: bool | tuple[int, bool]) -> int:
         """Materialize a test as a node."""
@@ -216,14 +226,19 @@ class _Builder:
     def _merge(self, outcome: Outcome, kind: str, index: int) -> int:
         """Return the ``index``-th value that ``outcome`` hands over when it ends with ``kind``; -1 if it never does."""
         if outcome.kind != "if":
-            return outcome.values[index] if outcome.kind == kind else -1
-        then, orelse = outcome.arms()
-        left, right = self._merge(then, kind, index), self._merge(orelse, kind, index)
-        if right < 0:
-            return left
-        if left < 0:
-            return right
-        return self._graph.add(GAMMA, (outcome.condition, left, right))
+            if outcome.kind != kind:
+                return -1
+            if index >= len(outcome.values):
+                raise error("E0607", f"`{kind}` hands over {len(outcome.values)} values where more are expected")
+            return outcome.values[index]
+        at = (id(outcome), kind, index)
+        if at not in self._merged:
+            then, orelse = outcome.arms()
+            left, right = self._merge(then, kind, index), self._merge(orelse, kind, index)
+            both = left >= 0 and right >= 0
+            node = self._graph.add(GAMMA, (outcome.condition, left, right)) if both else max(left, right)
+            self._merged[at] = node, outcome
+        return self._merged[at][0]
 
     def _for(self, op: Op, context: int) -> None:
         graph, nodes = self._graph, self._nodes
@@ -235,8 +250,8 @@ class _Builder:
         nodes[index] = graph.add(Form("loop.index", (), (), (), op.form.operand_types).key, (loop,))
         mus = self._carry(op, loop, op.operands[3:], carried)
         outcome = self._block(op.regions[0], graph.add(BODY, (loop,)), "continue")
-        if outcome.kinds() != {"continue"}:
-            raise self._fail(op, f"a loop body that ends with {sorted(outcome.kinds())}")
+        if outcome.kinds != {"continue"}:
+            raise self._fail(op, f"a loop body that ends with {sorted(outcome.kinds)}")
         self._close(outcome, loop, mus)
         for mu, result in zip(mus, op.results, strict=True):
             nodes[result] = graph.add(EXIT, (loop, mu), op)
@@ -267,8 +282,8 @@ class _Builder:
         graph.varying[loop] = True
         mus = self._carry(op, loop, op.operands, list(op.regions[0].args))
         outcome = self._block(op.regions[0], graph.add(BODY, (loop,)), "continue")
-        if not outcome.kinds() <= {"continue", "break"}:
-            raise self._fail(op, f"a loop body that ends with {sorted(outcome.kinds())}")
+        if not outcome.kinds <= {"continue", "break"}:
+            raise self._fail(op, f"a loop body that ends with {sorted(outcome.kinds)}")
         self._close(outcome, loop, mus)
         graph.whiles[loop] = self._boolean(self._test(outcome, "continue"))
         for i, result in enumerate(op.results):
@@ -331,7 +346,7 @@ class _Builder:
         outcome = self._block(region, self._graph.add(ENTRY), "yield")
         self._depth -= 1
         if outcome.kind != "yield":
-            raise self._fail(op, f"a reduction body that ends with {sorted(outcome.kinds())}")
+            raise self._fail(op, f"a reduction body that ends with {sorted(outcome.kinds)}")
         return outcome.values
 
 
@@ -351,11 +366,15 @@ def may_fault(form: Form) -> bool:
     return form.name in ("load_ptr_tko", "divi", "remi")
 
 
-def _replace(outcome: Outcome, rest: Outcome) -> Outcome:
+def _replace(outcome: Outcome, rest: Outcome, memo: dict[int, Outcome]) -> Outcome:
     """Continue with ``rest`` wherever a branch falls through to the rest of its block."""
     if outcome.kind == "yield":
         return rest
-    if outcome.kind != "if":
+    if outcome.kind != "if" or "yield" not in outcome.kinds:
         return outcome
-    then, orelse = outcome.arms()
-    return Outcome("if", (), outcome.condition, _replace(then, rest), _replace(orelse, rest))
+    found = memo.get(id(outcome))
+    if found is None:
+        then, orelse = outcome.arms()
+        arms = _replace(then, rest, memo), _replace(orelse, rest, memo)
+        found = memo[id(outcome)] = Outcome("if", (), outcome.condition, *arms)
+    return found

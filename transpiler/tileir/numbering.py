@@ -14,6 +14,9 @@ Why one number for values of two different loops is right: a loop node is (contr
 value in iteration i" of one can be compared with that of the other; the context says in which
 iteration of the loops around.
 
+Loops are taken to end: a loop without an effect that nothing needs is dead code, as in Tile IR's own
+compiler.
+
 Memory.  Tile IR orders memory operations of a thread by tokens alone (specification, 7.5: control,
 data and address dependencies order nothing), so program order is not part of the graph, and tokens
 are.  A ``weak`` load is numbered by address, mask, padding, view and token: two such loads with one

@@ -218,12 +218,12 @@ class _Parser:
             types = split_list(match[8] or "")
             form = _control_form("for", match[1] is not None, (match[6],), types)
             operands = (match[3], match[4], match[5], *inits)
-            arguments = [(match[2], match[6]), *zip(args, types, strict=True)]
+            arguments = [(match[2], match[6]), *_typed(args, types)]
         elif (match := _LOOP.match(line)) is not None:
             inits, args = _iter_values(match[1] or "")
             types = split_list(match[2] or "")
             form = _control_form("loop", False, types, split_list(match[3] or ""))
-            operands, arguments = tuple(inits), list(zip(args, types, strict=True))
+            operands, arguments = tuple(inits), _typed(args, types)
         elif (match := _IF.match(line)) is not None:
             form = _control_form("if", False, (), split_list(match[2] or ""))
             operands, arguments = (match[1],), []
@@ -250,6 +250,13 @@ def _skeleton(line: str) -> str:
 def _control_form(name: str, unsigned: bool, operand_types: tuple[str, ...], results: tuple[str, ...]) -> Form:
     attributes = (("unsigned", "true"),) if unsigned else ()
     return Form(name, attributes, (), operand_types, results)
+
+
+def _typed(args: list[str], types: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Pair carried values with their types."""
+    if len(args) != len(types):
+        raise error("E0603", f"{len(args)} carried values with {len(types)} types")
+    return list(zip(args, types, strict=True))
 
 
 def _iter_values(text: str) -> tuple[list[str], list[str]]:

@@ -6,6 +6,8 @@ the number of an equal expression, or None where it doesn't apply.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -226,6 +228,27 @@ def _arithmetic(form: Form, left: int, right: int) -> int | None:
     if name in ("mini", "maxi") and signed:
         return min(left, right) if name == "mini" else max(left, right)
     return None
+
+
+_COMPARE: dict[str, Callable[[int, int], bool]] = {
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less_than": operator.lt,
+    "less_than_or_equal": operator.le,
+    "greater_than": operator.gt,
+    "greater_than_or_equal": operator.ge,
+}
+
+
+def fold_integer_comparison(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:
+    left, right = integer_value(numbering, args[0]), integer_value(numbering, args[1])
+    form = FORMS[key]
+    compare = _COMPARE.get(form.get("predicate") or "")
+    if left is None or right is None or compare is None or left[0] != right[0]:
+        return None
+    mask = (1 << left[0]) - 1 if form.get("signedness") == "unsigned" else -1
+    value = _print_integer(1, int(compare(left[1] & mask, right[1] & mask)))
+    return numbering.cons(constant_form(value, form.result_types[0]), ())
 
 
 def known_condition(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:
