@@ -13,8 +13,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from transpiler.corpora import find_module
 from transpiler.manifests import to_toml
 from transpiler.recordings import array_for
+from transpiler.reference.source import SourceTree
 from transpiler.spec import Corpus, Hints, KernelManifest, OperatorManifest, ScalarSpec, Specialization
 
 F16, BF16, F32 = "float16", "bfloat16", "float32"
@@ -29,6 +31,11 @@ Written by tools/own_manifests.py; don't edit."""
 def entry(name: str, hints: dict[str, Any] | None = None, /, **params: Any) -> Specialization:
     """Make an entry; its name gets the prefix that tells it from a recorded one."""
     return Specialization(name=f"own_{name}", params=params, hints=Hints.model_validate(hints or {}))
+
+
+def in_order(item: Specialization, names: tuple[str, ...]) -> Specialization:
+    """Put the parameters into the kernel's order."""
+    return item.model_copy(update={"params": {name: item.params[name] for name in names}})
 
 
 def pow2(n: int) -> int:
@@ -418,7 +425,12 @@ def main() -> None:
     output.mkdir(parents=True, exist_ok=True)
     for module, entries in OPERATORS.items():
         name = module.rpartition(".")[2]
-        kernels = tuple(KernelManifest(name=k, specializations=tuple(v)) for k, v in entries().items())
+        source = find_module(module)
+        order = {info.name: info.params for info in SourceTree(source.path, source.display).kernels()}
+        kernels = tuple(
+            KernelManifest(name=kernel, specializations=tuple(in_order(item, order[kernel]) for item in items))
+            for kernel, items in entries().items()
+        )
         operator = OperatorManifest(name=name, module=module, kernels=kernels)
         corpus = Corpus(name=f"tilegym/own/{name}", operators=(operator,))
         (output / f"{name}.toml").write_text(to_toml(corpus, _COMMENT), encoding="utf-8")

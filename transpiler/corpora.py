@@ -116,7 +116,8 @@ def _toml_error(exc: tomllib.TOMLDecodeError, display: str) -> TranspileError:
 
 
 def _schema_error(exc: ValidationError, text: str, display: str) -> TranspileError:
-    first = exc.errors(include_url=False)[0]
+    errors = exc.errors(include_url=False)
+    first = next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])  # a typing error explains others
     where = ".".join(str(part) for part in first["loc"])
     more = f" (and {exc.error_count() - 1} more)" if exc.error_count() > 1 else ""
     message = first["msg"].removeprefix("Value error, ")

@@ -113,6 +113,8 @@ class ReferenceExporter:
         raise _failure(reply, closure, place)
 
     def _worker(self) -> _Process:
+        if self._process is not None and not self._process.alive:
+            self.close()
         if self._process is None:
             self._process = _Process(self._command)
             try:
@@ -191,6 +193,11 @@ class _Process:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, cwd=self._folder,
             env=worker_environment(self._folder), start_new_session=True,
         )  # fmt: skip
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process is still there."""
+        return self._child.poll() is None
 
     def ask(self, closure: Closure, request: dict[str, Any], limit: float) -> tuple[dict[str, Any], bytes]:
         digest = closure.digest

@@ -15,7 +15,7 @@ from typing import Any
 from cuda import tile
 
 from transpiler.reference.closure import Closure, ClosureModule, Segment
-from transpiler.reference.safe import dotted, is_enum_class, unsafe_part
+from transpiler.reference.safe import CONSTANT_ROOTS, PURE_BUILTINS, dotted, is_enum_class, unsafe_part
 from transpiler.reference.source import is_external
 from transpiler.reference.torch_stub import make_torch
 
@@ -92,7 +92,7 @@ class _Loader:
             _prepare_function(node, namespace)
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             node = ast.copy_location(ast.Assign([node.target], node.value), node)
-        if not _allowed(node):
+        if not _allowed(node, namespace):
             raise LoadError(
                 "E0214", "the closure holds a statement that is never evaluated", module.display, segment.line
             )
@@ -162,13 +162,31 @@ def _parse(segment: Segment, file: str) -> list[ast.stmt]:
     return tree.body
 
 
-def _allowed(node: ast.stmt) -> bool:
+def _allowed(node: ast.stmt, namespace: dict[str, Any]) -> bool:
+    """Whether a statement runs nothing but what :mod:`.safe` allows; a stored closure may have been changed."""
     if isinstance(node, ast.FunctionDef):
-        defaults = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
-        return all(unsafe_part(d) is None for d in (*defaults, *node.decorator_list))
+        evaluated = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None), *node.decorator_list]
+        return all(_may_evaluate(expression, namespace) for expression in evaluated)
     if isinstance(node, ast.ClassDef):
-        return is_enum_class(node)
-    return isinstance(node, ast.Assign) and unsafe_part(node.value) is None
+        members = [s.value for s in node.body if isinstance(s, ast.Assign)]
+        return is_enum_class(node) and all(_may_evaluate(value, namespace) for value in members)
+    return isinstance(node, ast.Assign) and _may_evaluate(node.value, namespace)
+
+
+def _may_evaluate(node: ast.expr, namespace: dict[str, Any]) -> bool:
+    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+    return unsafe_part(node) is None and all(_may_call(call, namespace) for call in calls)
+
+
+def _may_call(call: ast.Call, namespace: dict[str, Any]) -> bool:
+    parts = dotted(call.func) or ("",)
+    if parts[0] not in namespace:
+        return len(parts) == 1 and parts[0] in PURE_BUILTINS
+    value = namespace[parts[0]]
+    for part in parts[1:]:
+        value = getattr(value, part, None)
+    owner = value.__name__ if isinstance(value, ModuleType) else str(getattr(value, "__module__", ""))
+    return owner.partition(".")[0] in CONSTANT_ROOTS
 
 
 def _prepare_function(node: ast.FunctionDef, namespace: dict[str, Any]) -> None:

@@ -1,0 +1,3 @@
+"""Constants of the package."""
+
+BIAS = -0.5
