@@ -1,4 +1,5 @@
-"""Write the corpus entries of our own: corpus/tilegym/own/<operator>.toml, for every kernel of tilegym-core.
+"""Write the corpus entries of our own: corpus/tilegym/own/<operator>.toml, for every kernel of tilegym-core
+and for those of tilegym-24 that were never recorded.
 
     python -m tools/own_manifests.py [-o corpus/tilegym/own]
 
@@ -400,7 +401,47 @@ def transpose() -> dict[str, Entries]:
     return {"_transpose_kernel": found}
 
 
+def attention_sink_decode() -> dict[str, Entries]:
+    """One query a sequence against a split key-value cache; heads share keys in groups."""
+    rows = [(BF16, 2, 8, 8, 4096, 64, 256, 128, True), (F16, 3, 2, 5, 1000, 128, 128, 0, False),
+            (F32, 2, 4, 4, 512, 64, 128, 64, True)]  # fmt: skip
+    found = []
+    for t, b, kv, group, s, d, split, bandwidth, sinks in rows:
+        splits, heads = -(-s // split), kv * group
+        mid = ScalarSpec(dtype="int32")
+        found.append(entry(
+            f"{TAG[t]}_b{b}_h{heads}x{kv}_s{s}_d{d}", Q=array_for(t, [b, kv, group, d]), K=array_for(t, [b, kv, s, d]),
+            V=array_for(t, [b, kv, s, d]), Sinks=array_for(t, [heads if sinks else 1]),
+            Att_Out=array_for(t, [b, kv, group, splits, d]), LSE_Out=array_for(F32, [b, kv, group, splits]),
+            Start_q=array_for("int32", [1]), softmax_scale=ScalarSpec(dtype="float32"), stride_mid_ob=mid,
+            stride_mid_oh=mid, stride_mid_os=mid, stride_mid_lseb=mid, stride_mid_lsem=mid, B=mid, H_qo=mid, H_kv=mid,
+            S_kv=mid, KV_LEN_PER_SPLIT=split, HEAD_DIM=pow2(d), BLOCK_N=128, NUM_Q_HEAD_PER_KV=group,
+            QUERY_GROUP_BLOCK_SIZE=max(8, pow2(group)), NUM_KV_SPLITS=splits, BANDWIDTH=bandwidth, HAS_SINKS=sinks,
+        ))  # fmt: skip
+    return {"_attention_sink_decode_kernel": found}
+
+
+def recurrent_gated_delta_rule() -> dict[str, Entries]:
+    """The persistent kernel, which the recording lacks."""
+    rows = [(BF16, 2, 64, 4, 8, 128, 128, True), (F32, 3, 9, 2, 2, 64, 96, False)]
+    found = []
+    for t, b, steps, h, hv, k, v, state in rows:
+        initial = array_for(F32, [b, hv, k, v] if state else [1, 1, 1, 1])
+        found.append(entry(
+            f"{TAG[t]}_b{b}_t{steps}_h{h}x{hv}_k{k}_v{v}", Query=array_for(t, [b, steps, h, k]),
+            Key=array_for(t, [b, steps, h, k]), Value=array_for(t, [b, steps, hv, v]),
+            Gate=array_for(t, [b, steps, hv]), Beta=array_for(t, [b, steps, hv]),
+            Output=array_for(t, [b, steps, hv, v]), StateIn=initial, StateOut=initial,
+            scale=ScalarSpec(dtype="float32"), HAS_INITIAL_STATE=state, OUTPUT_FINAL_STATE=state,
+            USE_QK_L2NORM=not state, BLOCK_K=pow2(k), BLOCK_V=64, SMALL_TILE_USE_TMA=True, LARGE_TILE_USE_TMA=True,
+            T=steps,
+        ))  # fmt: skip
+    return {"_recurrent_gated_delta_rule_fwd_kernel_persistent": found}
+
+
 OPERATORS = {
+    "tilegym.ops.cutile.attention_sink_decode": attention_sink_decode,
+    "tilegym.ops.cutile.recurrent_gated_delta_rule": recurrent_gated_delta_rule,
     "tilegym.ops.cutile.transpose": transpose,
     "tilegym.ops.cutile.activation.relu": relu,
     "tilegym.ops.cutile.softmax": softmax,
