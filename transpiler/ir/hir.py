@@ -50,7 +50,7 @@ class External(Node):
 
 
 @dataclass(frozen=True)
-class Tuple_(Node):
+class Tuple_(Node):  # noqa: N801
     """A tuple (or list) display."""
 
     items: tuple[Expr, ...]

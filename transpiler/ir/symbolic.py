@@ -19,9 +19,10 @@ Scalar = int | float | bool | str | None
 class Sym:
     """An expression over kernel parameters.
 
-    ``op`` is "lit" (args: the value), "param" (a constant parameter's name), "dtype" (an array or
-    scalar parameter's name: its dtype name), "dim"/"stride" (array, axis: the value baked in, or
-    None where dynamic), "rank" (array), or the name of an operator in :data:`OPERATORS`.
+    ``op`` is an operator of :data:`OPERATORS`, or a leaf: "lit" (args: the value), "param" (a
+    constant parameter's name), "dtype" (an array's or scalar's name: its dtype's name), "dim" or
+    "stride" (array, axis: the value baked in, None where dynamic), "rank" (array), "div" (list of
+    arrays, "ptr" | "dim" | "stride", axis: a divisor known of its elements).
     """
 
     op: str
@@ -85,7 +86,14 @@ OPERATORS: dict[str, tuple[Any, str, int]] = {
     "next_power_of_2": (_next_power_of_2, "next_power_of_2({})", 0),
     "where": (lambda c, a, b: a if c else b, "({1} if {0} else {2})", 0),
 }
-LEAVES = ("lit", "param", "dtype", "dim", "stride", "rank")
+LEAVES = ("lit", "param", "dtype", "dim", "stride", "rank", "div")
+
+
+_RIGHT_IDENTITIES = (("add", 0), ("sub", 0), ("mul", 1), ("floordiv", 1), ("cdiv", 1))
+
+
+def _int(sym: Sym) -> int | None:
+    return sym.args[0] if sym.op == "lit" and type(sym.args[0]) is int else None
 
 
 def apply(op: str, *args: Sym) -> Sym:
@@ -94,10 +102,9 @@ def apply(op: str, *args: Sym) -> Sym:
         return lit(OPERATORS[op][0](*(a.args[0] for a in args)))
     if len(args) == 2:
         a, b = args
-        if b.op == "lit" and type(b.args[0]) is int:
-            if (op in ("add", "sub") and b.args[0] == 0) or (op in ("mul", "floordiv", "cdiv") and b.args[0] == 1):
-                return a
-        if a.op == "lit" and type(a.args[0]) is int and (op, a.args[0]) in (("add", 0), ("mul", 1)):
+        if (op, _int(b)) in _RIGHT_IDENTITIES:
+            return a
+        if (op, _int(a)) in (("add", 0), ("mul", 1)):
             return b
     return Sym(op, args)
 
@@ -133,6 +140,8 @@ def _leaf_text(sym: Sym) -> str:
             return f"{sym.args[0]}.ndim"
         case "dim":
             return f"{sym.args[0]}.shape[{sym.args[1]}]"
+        case "div":
+            return f"div({', '.join(map(str, sym.args))})"
         case _:
             return f"{sym.args[0]}.strides[{sym.args[1]}]"
 

@@ -19,7 +19,8 @@ Opcodes and their attributes (``*`` marks optional ones):
   remi mini maxi shri (a, b)  signed;   shli andi ori xori (a, b);  negi absi (a)
   addf subf mulf divf (a, b)  rounding (nearest_even|zero|..|approx|full), ftz;   fma (a, b, c) rounding, ftz
   minf maxf           (a, b)  nan, ftz;  remf pow atan2 fpowi (a, b)
-  negf absf floor ceil sin cos tan sinh cosh log log2 (a);  exp tanh (a) rounding;  exp2 rsqrt (a) ftz;  sqrt (a) rounding, ftz
+  negf absf floor ceil sin cos tan sinh cosh log log2 (a);  exp tanh (a) rounding
+  exp2 rsqrt (a) ftz;  sqrt (a) rounding, ftz
   cmpi                (a, b)  predicate: eq|ne|lt|le|gt|ge, signed
   cmpf                (a, b)  predicate, ordered
   select              (c, a, b)
@@ -31,6 +32,7 @@ Opcodes and their attributes (``*`` marks optional ones):
   view                (tensor)                        the result type says everything
   num_tiles           (view)  axis
   load_view           (view, *index, token)  latency*, tma*: bool, ordering, scope*, inbounds -> tile, token
+                                             untracked*: reads a table that nothing writes, has no token
   store_view          (view, *index, value, token)  the same -> token
   load_ptr            (ptr, mask*, padding*, token)  has_mask, has_padding, latency* -> tile, token
   store_ptr           (ptr, value, mask*, token)     has_mask, latency* -> token
@@ -41,7 +43,8 @@ Opcodes and their attributes (``*`` marks optional ones):
   mma                 (a, b, acc) fast*;  mma_scaled (a, sa, b, sb, acc)
   reduce scan         (a)  fn: add|mul|min|max|.., axis, reverse (scan), ftz*, rounding*, nan*
   for loop if continue break yield return
-  assume              (a)  divisor | lower, upper
+  assume              (a)  divisor: int, or the Sym of a list element's known divisor | lower, upper
+  int_to_ptr          (a)                             an i64 scalar as a pointer
   print (*args, token) format -> token;   assert (cond) message
   hole                (*uses) code, message           an unmapped construct; results may have any type
 """
@@ -53,7 +56,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from transpiler.diagnostics import NO_SPAN, Diagnostic, Span
-
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.types import DType, Type
 
@@ -168,6 +170,7 @@ class Kernel:
     helper_args: dict[int, tuple[tuple[str, Any], ...]] = field(default_factory=dict)  # index -> (name, Value|const)
     const_names: dict[Sym, str] = field(default_factory=dict)  # author's names for derived constants
     param_comments: dict[str, str] = field(default_factory=dict)
+    aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)  # array -> its alias groups
     rules_used: dict[str, int] = field(default_factory=dict)  # rule -> how often it fired
 
 

@@ -83,14 +83,15 @@ class _Tokens(dict[Key, Value]):
         return _Tokens(self.root, self)
 
 
-def order_tokens(kernel: Kernel, overlaps: Mapping[str, frozenset[str]] | None = None) -> None:
+def order_tokens(kernel: Kernel) -> None:
     """Add tokens to every memory access and to the control flow around them.
 
-    ``overlaps`` maps an array to the arrays that it may alias (itself aside); None: none do.
+    Arrays with the same alias groups share their tokens; arrays with some group in common wait for
+    each other.
     """
     if not any(_effect(op) for op in walk(kernel.body)):
         return
-    pass_ = _Pass(overlaps or {})
+    pass_ = _Pass(kernel.aliases)
     pass_.summarize(kernel.body)
     make = Op("make_token", span=kernel.span)
     make.results = (Value(TOKEN, "token", make),)
@@ -101,24 +102,31 @@ def order_tokens(kernel: Kernel, overlaps: Mapping[str, frozenset[str]] | None =
 
 def _effect(op: Op) -> Effect | None:
     if op.opcode in _LOADS:
-        return 1
+        return None if op.attrs.get("untracked") else 1
     return 2 if op.opcode in _STORES + _ATOMICS + _GLOBAL else None
 
 
-def _group(op: Op) -> str:
-    return ANY if op.opcode in _GLOBAL else str(op.attrs["array"])
-
-
 class _Pass:
-    def __init__(self, overlaps: Mapping[str, frozenset[str]]) -> None:
-        self.overlaps = overlaps
+    def __init__(self, aliases: Mapping[str, tuple[str, ...]]) -> None:
+        self.aliases = aliases
+        self.groups: dict[str, frozenset[str]] = {}
         self.effects: dict[int, _Effects] = {}
+
+    def group(self, op: Op) -> str:
+        """The alias group of an access, under the name of one array or of the groups."""
+        if op.opcode in _GLOBAL:
+            return ANY
+        array = str(op.attrs["array"])
+        groups = self.aliases.get(array, ())
+        name = "|".join(sorted(groups)) or array
+        self.groups[name] = frozenset(groups) or frozenset({array})
+        return name
 
     def summarize(self, block: Block) -> _Effects:
         out = _Effects()
         for op in block.ops:
             if (e := _effect(op)) is not None:
-                out.add(_group(op), e)
+                out.add(self.group(op), e)
                 out.acquires |= op.attrs.get("ordering") in _ACQUIRES or op.opcode == "gdc_wait"
             for region in op.regions:
                 out.join(self.summarize(region))
@@ -176,7 +184,7 @@ class _Pass:
 
     # -- accesses ---------------------------------------------------------------------------------
     def _access(self, op: Op, tokens: _Tokens, loop: _Loop | None) -> list[Op]:
-        group = _group(op)
+        group = self.group(op)
         last_op, last_store = Key(group, "op"), Key(group, "store")
         if loop is not None and op in loop.parallel:
             return self._parallel_store(op, tokens, loop, last_op, last_store)
@@ -207,25 +215,25 @@ class _Pass:
         return wanted[0] if len(wanted) == 1 else _join(op, wanted, out)
 
     def _overlap(self, a: str, b: str) -> bool:
-        return a == b or ANY in (a, b) or b in self.overlaps.get(a, frozenset())
+        return a == b or ANY in (a, b) or bool(self.groups.get(a, frozenset()) & self.groups.get(b, frozenset()))
 
     # -- parallel stores --------------------------------------------------------------------------
     def _parallel_stores(self, loop: Op, effects: _Effects) -> frozenset[Op]:
         """Stores through a view that are the only access to their array and indexed by the induction variable."""
-        if loop.opcode != "for" or any(g == ANY or self.overlaps.get(g) for g in effects.groups):
+        if loop.opcode != "for" or any(g == ANY or len(self.groups[g]) > 1 for g in effects.groups):
             return frozenset()
         body = loop.regions[0]
-        inner = {_group(o) for op in body.ops for r in op.regions for o in walk(r) if _effect(o) is not None}
+        inner = {self.group(o) for op in body.ops for r in op.regions for o in walk(r) if _effect(o) is not None}
         accesses: dict[str, list[Op]] = {}
         for op in body.ops:
             if _effect(op) is not None:
-                accesses.setdefault(_group(op), []).append(op)
+                accesses.setdefault(self.group(op), []).append(op)
         induction = body.params[0]
         return frozenset(
             ops[0]
             for group, ops in accesses.items()
             if len(ops) == 1 and ops[0].opcode == "store_view" and group not in inner
-            and induction in ops[0].operands[1:-1] and _is_partition(ops[0])
+            and induction in ops[0].operands[1:-1] and _is_partition(ops[0]) and not ops[0].attrs.get("may_alias")
         )  # fmt: skip
 
     def _parallel_store(self, op: Op, tokens: _Tokens, loop: _Loop, last_op: Key, last_store: Key) -> list[Op]:

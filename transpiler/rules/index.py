@@ -12,7 +12,18 @@ from transpiler.rules import arith
 from transpiler.rules.common import array_arg
 from transpiler.rules.registry import Rule, unsupported
 from transpiler.specialize.evaluate import Evaluator
-from transpiler.specialize.values import ArrayVal, Const, DTypeVal, RangeVal, SliceVal, TupleVal, Val, const, describe
+from transpiler.specialize.values import (
+    ArrayVal,
+    Const,
+    DTypeVal,
+    ListVal,
+    RangeVal,
+    SliceVal,
+    TupleVal,
+    Val,
+    const,
+    describe,
+)
 
 
 def _grid(opcode: str) -> Callable[..., Value]:
@@ -127,6 +138,8 @@ def _is_none(v: Val) -> bool:
 def _len(ev: Evaluator, x: Val) -> Val:
     if isinstance(x, TupleVal):
         return const(len(x.items))
+    if isinstance(x, ListVal):
+        return ev.value("dim", (x.table,), TileTy(I32), axis=0)
     ev.hole("E0301", f"len() of {describe(x)} has no rule")
 
 
@@ -161,7 +174,7 @@ ROWS: tuple[Rule, ...] = (
     Rule("cuda.tile.num_blocks", "axis", "the number of blocks along an axis", _grid("num_blocks")),
     Rule("builtins.range", "*args", "a counted loop's bounds", _range),
     Rule("builtins.slice", "start, stop, step, /", "a slice of an index", lambda ev, a, b, c: SliceVal(a, b, c)),
-    Rule("builtins.len", "x, /", "the length of a tuple", _len),
+    Rule("builtins.len", "x, /", "the length of a tuple or of a list of arrays", _len),
     Rule("operator.getitem", "t, key, /", "an item of a tuple", _item_of_tuple, accepts=("tuple",)),
     Rule("cuda.tile.arange", "size, /, *, dtype, start=0, step=1", "0, 1, .., size - 1", _arange),
     Rule("cuda.tile.full", "shape, fill_value, dtype", "a splat", _full),

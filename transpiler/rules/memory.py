@@ -120,7 +120,14 @@ def store_tile(
     shape = ev.type_of(value).shape or (dim(1),) * a.rank
     value = ev.reshape(value, shape)
     v = view(ev, a, shape, order, None, steps)
-    ev.emit("store_view", (v, *where, value), (TOKEN,), array=a.root, **access.attributes(ev, a.rank))
+    ev.emit(
+        "store_view",
+        (v, *where, value),
+        (TOKEN,),
+        array=a.root,
+        may_alias=a.may_alias or None,
+        **access.attributes(ev, a.rank),
+    )
 
 
 def _load(

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from transpiler.ir.tir import Value
 from transpiler.ir.types import TileTy
-from transpiler.specialize.values import ArrayVal, Const, TiledViewVal, TupleVal, Val
+from transpiler.specialize.values import ArrayVal, Const, ListVal, TiledViewVal, TupleVal, Val
 
 if TYPE_CHECKING:
     from transpiler.specialize.evaluate import Evaluator
 
-Kind = Literal["tile", "const", "number", "array", "view", "tuple", "any"]
+Kind = Literal["tile", "const", "number", "array", "list", "view", "tuple", "any"]
 Lower = Callable[..., Any]
 
 
@@ -62,6 +62,8 @@ def kind_of(v: Val) -> Kind:
             return "number" if isinstance(v.value, (bool, int, float)) else "const"
         case ArrayVal():
             return "array"
+        case ListVal():
+            return "list"
         case TiledViewVal():
             return "view"
         case TupleVal():
@@ -114,8 +116,8 @@ def _overlap(a: Rule, b: Rule) -> bool:
     def exclusive(x: Kind, y: Kind) -> bool:
         groups: dict[Kind, frozenset[str]] = {
             "tile": frozenset({"tile", "number"}), "const": frozenset({"const", "number"}),
-            "number": frozenset({"number"}), "array": frozenset({"array"}), "view": frozenset({"view"}),
-            "tuple": frozenset({"tuple"}),
+            "number": frozenset({"number"}), "array": frozenset({"array"}), "list": frozenset({"list"}),
+            "view": frozenset({"view"}), "tuple": frozenset({"tuple"}),
         }  # fmt: skip
         return "any" not in (x, y) and not groups[x] & groups[y]
 

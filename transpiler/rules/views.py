@@ -110,7 +110,7 @@ def _retiled(ev: Evaluator, a: ArrayVal, axis: int, pointer: Value, size: Val) -
     dynamic = [ev.tile(v) for v in (*dims, *strides) if not isinstance(v, Const)]
     tensor = ev.value("make_tensor", (pointer, *dynamic), TensorTy(a.dtype, a.rank), array=a.root,
                       static=(*static_dims, *a.static_strides))  # fmt: skip
-    return ArrayVal(tensor, a.dtype, a.rank, a.root, static_dims, a.static_strides, a.index_bits)
+    return ArrayVal(tensor, a.dtype, a.rank, a.root, static_dims, a.static_strides, a.index_bits, a.may_alias)
 
 
 _ACCESS = "check_bounds=True, latency=None, allow_tma=None"

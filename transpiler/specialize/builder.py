@@ -315,10 +315,8 @@ class Builder:
     def convert_and_broadcast(self, x: Numeric, dtype: DType, shape: Shape) -> Value:
         """``x`` as a tile of this dtype and shape."""
         if isinstance(x, Const):
-            v = self.constant(x.value, dtype, sym=_retyped(x, dtype))
-        else:
-            v = self.astype(x, dtype)
-        return self.broadcast_to(v, shape)
+            return self.broadcast_to(self.constant(x.value, dtype, sym=_retyped(x, dtype)), shape)
+        return self.broadcast_to(self.astype(x, dtype), shape)
 
     # -- reading arguments ------------------------------------------------------------------------
     def const_int(self, x: Val, what: str) -> Const:

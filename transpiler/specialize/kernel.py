@@ -10,12 +10,12 @@ from transpiler.ir import hir
 from transpiler.ir import symbolic as sy
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import ArrayUse, Condition, Kernel, Op, Value, walk
-from transpiler.ir.types import GENERIC_CLASS, DType, TensorTy, TileTy
+from transpiler.ir.types import GENERIC_CLASS, I64, DType, TensorTy, TileTy
 from transpiler.rules.registry import Table
-from transpiler.spec import ArraySpec, ConstantSpec, ParamSpec, ScalarSpec, Specialization
+from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ParamSpec, ScalarSpec, Specialization
 from transpiler.specialize.control import run_function
 from transpiler.specialize.evaluate import Evaluator
-from transpiler.specialize.values import ArrayVal, Const, HoleError, HoleVal, Val
+from transpiler.specialize.values import ArrayVal, Const, HoleError, HoleVal, ListVal, Val
 
 _FLOAT_TEXT = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _KERNEL_DECORATOR = "cuda.tile.kernel"
@@ -74,7 +74,7 @@ def _argument(ev: Evaluator, name: str, p: ParamSpec) -> Val:
         case ConstantSpec():
             return Const(_FLOAT_TEXT.get(p.value, p.value) if isinstance(p.value, str) else p.value, sy.param(name))
         case _:
-            ev.hole("E0303", f"`{name}` is a list of arrays, which isn't built yet")
+            return _list(ev, name, p)
 
 
 def _named(op: Op, name: str) -> Value:
@@ -90,7 +90,25 @@ def _array(ev: Evaluator, name: str, p: ArraySpec) -> ArrayVal:
     if not generic:
         ev.decide_equal(Sym("dtype", (name,)), sy.lit(p.dtype), True)
     tensor = _named(ev.emit("tensor", (), (TensorTy(dtype, p.ndim),), name=name), name)
-    return ArrayVal(tensor, dtype, p.ndim, name, p.shape_constant, p.stride_constant)
+    return ArrayVal(tensor, dtype, p.ndim, name, p.shape_constant, p.stride_constant, may_alias=p.may_alias_internally)
+
+
+def _list(ev: Evaluator, name: str, p: ListSpec) -> ListVal:
+    """A list of arrays arrives as a table of i64 words, one row an array."""
+    e = p.element
+    if e.index_dtype != "int32":
+        ev.hole("E0304", f"`{name}` is indexed with {e.index_dtype}, which isn't built yet")
+    generic = e.dtype in GENERIC_CLASS
+    dtype = DType(e.dtype, name if generic else None)
+    if not generic:
+        ev.decide_equal(Sym("dtype", (name,)), sy.lit(e.dtype), True)
+    table = _named(ev.emit("tensor", (), (TensorTy(I64, 2),), name=name), name)
+    return ListVal(table, dtype, e.ndim, name, e.shape_constant, e.stride_constant, p.elements_may_alias)
+
+
+def _table_use(name: str, p: ListSpec, used: bool) -> ArrayUse:
+    words = 1 + 2 * p.element.ndim
+    return ArrayUse(name, I64, 2, (None, words), (words, 1), True, used)
 
 
 def _finish(ev: Evaluator, function: hir.Function, spec: Specialization) -> Kernel:
@@ -98,6 +116,10 @@ def _finish(ev: Evaluator, function: hir.Function, spec: Specialization) -> Kern
     tensors = {op.attrs["name"]: op.result for op in ev.block.ops if op.opcode == "tensor"}
     arrays, classes = {}, {}
     for name, p in spec.params.items():
+        if isinstance(p, ListSpec) and name in tensors:
+            arrays[name] = _table_use(name, p, tensors[name] in used)
+            d = ev.resolve(DType(p.element.dtype, name if p.element.dtype in GENERIC_CLASS else None))
+            classes[name] = d.of or ""
         if not isinstance(p, ArraySpec) or name not in tensors:
             continue
         d = ev.resolve(DType(p.dtype, name if p.dtype in GENERIC_CLASS else None))
@@ -114,7 +136,7 @@ def _finish(ev: Evaluator, function: hir.Function, spec: Specialization) -> Kern
         scalars={n: DType(p.dtype) for n, p in spec.params.items() if isinstance(p, ScalarSpec)},
         constants={n: p.value for n, p in spec.params.items() if isinstance(p, ConstantSpec)},
         body=ev.block,
-        conditions=_conditions(ev, arrays),
+        conditions=_conditions(ev, spec, arrays),
         hints=decorator_hints(ev, function),
         dtype_class=classes,
         holes=tuple(ev.holes),
@@ -124,6 +146,7 @@ def _finish(ev: Evaluator, function: hir.Function, spec: Specialization) -> Kern
         helper_args=ev.helper_args,
         const_names=ev.const_names,
         param_comments={p.name: p.comment for p in function.params if p.comment},
+        aliases={n: p.alias_groups for n, p in spec.params.items() if isinstance(p, (ArraySpec, ListSpec))},
         rules_used=ev.rules_used,
     )
 
@@ -132,11 +155,11 @@ def _reads(ev: Evaluator, array: str) -> bool:
     return (array, "dim") in ev.metadata or (array, "stride") in ev.metadata
 
 
-def _conditions(ev: Evaluator, arrays: dict[str, ArrayUse]) -> tuple[Condition, ...]:
+def _conditions(ev: Evaluator, spec: Specialization, arrays: dict[str, ArrayUse]) -> tuple[Condition, ...]:
     """The decisions taken, and the static sizes and strides that the text relies on."""
     out = list(ev.conditions.values())
     for a in arrays.values():
-        if a.metadata:
+        if a.metadata and not isinstance(spec.params[a.name], ListSpec):
             out += [Condition(Sym("dim", (a.name, i)), d) for i, d in enumerate(a.dims) if d is not None]
         if (a.name, "stride") in ev.metadata:
             out += [Condition(Sym("stride", (a.name, i)), s) for i, s in enumerate(a.strides) if s is not None]

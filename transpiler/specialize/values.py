@@ -97,6 +97,20 @@ class ArrayVal:
     static_dims: tuple[int | None, ...]
     static_strides: tuple[int | None, ...]
     index_bits: int = 32
+    may_alias: bool = False  # its elements may overlap each other
+
+
+@dataclass(frozen=True, eq=False)
+class ListVal:
+    """A list of arrays: a table of 64-bit words, one row (pointer, dims, strides) an array."""
+
+    table: Value
+    dtype: DType
+    rank: int
+    root: str
+    static_dims: tuple[int | None, ...]
+    static_strides: tuple[int | None, ...]
+    may_alias: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +137,8 @@ class HoleVal:
 
 
 Val = (
-    Value | Const | DTypeVal | Ref | Func | BoundMethod | TupleVal | SliceVal | RangeVal | ArrayVal | TiledViewVal
-    | Undefined | HoleVal
+    Value | Const | DTypeVal | Ref | Func | BoundMethod | TupleVal | SliceVal | RangeVal | ArrayVal | ListVal
+    | TiledViewVal | Undefined | HoleVal
 )  # fmt: skip
 
 
@@ -153,6 +167,8 @@ def describe(value: Val) -> str:
             return f"a tuple of {len(value.items)}"
         case ArrayVal():
             return f"the array {value.root}"
+        case ListVal():
+            return f"the list of arrays {value.root}"
         case Undefined():
             return f"undefined ({value.reason})"
         case _:
