@@ -206,6 +206,18 @@ def test_constants_and_hints_reach_the_compiler(exporter: ReferenceExporter) -> 
     assert len(outputs) == 9
 
 
+@pytest.mark.parametrize(("kernel", "params"), [("made_here", ["SIZE"]), ("made_there", ["SIZE"]), ("other", [])])
+def test_kernels_made_by_calls(exporter: ReferenceExporter, kernel: str, params: list[str]) -> None:
+    closure = closure_of(BASIC, kernel)
+    wanted = spec(x=array(), **dict.fromkeys(params, 32))
+    exported = exporter.export(closure, wanted)
+    assert Closure.from_text(closure.to_text()) == closure
+    assert (
+        exported.bytecode != exporter.export(closure, wanted.model_copy(update={"hints": Hints(occupancy=5)})).bytecode
+    )
+    assert kernel in {info.name for info in SourceTree(BASIC).kernels()}
+
+
 def test_factory_kernel_takes_its_hint_from_the_specialization(exporter: ReferenceExporter) -> None:
     closure = closure_of(BASIC, "made")
     plain = exporter.export(closure, spec(x=array(), y=array()))

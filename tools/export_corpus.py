@@ -1,6 +1,6 @@
 """Export every check of a corpus with the reference compiler alone, and say what it refuses.
 
-python -m tools/export_corpus.py CORPUS
+python tools/export_corpus.py CORPUS
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Turn recorded launches into corpus manifests, one file an operator: corpus/tilegym/<operator>.toml.
 
-python -m tools/launches_to_manifest.py RECORDING.json.gz [-o corpus/tilegym]
+python tools/launches_to_manifest.py RECORDING.json.gz [-o corpus/tilegym]
 """
 
 from __future__ import annotations

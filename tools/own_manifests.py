@@ -1,7 +1,7 @@
 """Write the corpus entries of our own: corpus/tilegym/own/<operator>.toml, for every kernel of tilegym-core
 and for those of tilegym-24 that were never recorded.
 
-    python -m tools/own_manifests.py [-o corpus/tilegym/own]
+    python tools/own_manifests.py [-o corpus/tilegym/own]
 
 They add what the recorded launches lack: at least two dtypes a kernel, sizes that nothing divides, unaligned and
 strided arrays, and the two modules that TileGym's tests never launch (layer_norm, transpose).  An entry states

@@ -64,6 +64,22 @@ def make_kernel(occupancy, width: int = 32):
     return made
 
 
+def plain(x, SIZE: ConstInt):
+    ct.store(x, index=(ct.bid(0),), tile=ct.full((SIZE,), HIGH, dtype=x.dtype))
+
+
+def other(x):
+    ct.store(x, index=(ct.bid(0),), tile=ct.zeros((16,), dtype=x.dtype))
+
+
+made_here = ct.kernel(plain, occupancy=_OCCUPANCY)
+made_there = ct.kernel(occupancy=8)(plain)
+
+
+def host():
+    return ct.kernel(other, occupancy=1)
+
+
 @ct.kernel
 def refused(x, y):
     tile = ct.load(x, index=(ct.bid(0),), shape=(16,))

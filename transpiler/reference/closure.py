@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from transpiler.diagnostics import NO_SPAN, Diagnostic, Span, TranspileError, error
 from transpiler.reference.safe import CONSTANT_ROOTS, PURE_BUILTINS, dotted, is_enum_class, unsafe_part
-from transpiler.reference.source import Binding, SourceModule, SourceTree, is_external
+from transpiler.reference.source import Binding, MadeKernel, SourceModule, SourceTree, is_external
 
 _MARK = "#@ "
 _TITLE = "# Closure of a cuTile Python kernel, extracted by transpile; every piece keeps its original line number."
@@ -137,9 +137,12 @@ class _Extractor:
 
     def extract(self, kernel: str) -> Closure:
         main = self._tree.main
-        chain = self._find_kernel(kernel)
+        made = self._tree.made_kernels().get(kernel)
         self._enter(main)
-        self._kernel(main, chain)
+        if made is not None:
+            self._made(main, made)
+        else:
+            self._kernel(main, self._find_kernel(kernel))
         self._leave(main)
         modules = tuple(self._finished(self._parts[name]) for name in self._order)
         return Closure(kernel, modules, tuple(self._diagnostics))
@@ -197,12 +200,29 @@ class _Extractor:
         assert decorator is not None
         self._done.add((module.name, function.name))
         self._add(module, function)
-        arguments = function.args
-        for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-            self._annotation(module, arg.annotation)
+        self._annotations(module, function)
         for name in _names(decorator):
             self._scoped(module, name.id, chain[:-1], module.span(name), hint=True)
         self._body(module, chain)
+
+    def _made(self, module: SourceModule, made: MadeKernel) -> None:
+        """A kernel that a call makes of a plain function; without a name of its own it takes the function's."""
+        place: ast.stmt = made.statement or module.tree.body[-1]
+        self._need(module, made.function, module.span(place))
+        for binding in module.bindings[made.function]:
+            if isinstance(binding.node, ast.FunctionDef):
+                self._annotations(module, binding.node)
+                place = made.statement or ast.Pass(lineno=binding.node.end_lineno or 1, col_offset=0)
+        hints = made.hints if made.statement is not None else ()
+        for expression in (made.kernel, *(hint.value for hint in hints)):
+            self._expression(module, expression, (), f"a hint of `{made.name}`")
+        call = ast.Call(made.kernel, [ast.Name(made.function)], list(hints))
+        self._add(module, place, f"{made.name} = {ast.unparse(call)}")
+
+    def _annotations(self, module: SourceModule, function: ast.FunctionDef) -> None:
+        arguments = function.args
+        for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            self._annotation(module, arg.annotation)
 
     def _body(self, module: SourceModule, chain: tuple[ast.FunctionDef, ...]) -> None:
         function = chain[-1]

@@ -230,8 +230,9 @@ class _Process:
     def _read(self, deadline: float) -> bytes:
         assert self._child.stdout is not None
         handle = self._child.stdout.fileno()
-        ready, _, _ = select.select([handle], [], [], max(0.0, deadline - time.monotonic()))
-        if not ready:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
             raise _TimeLimitError("no answer in time")
         data = os.read(handle, 1 << 20)
         if not data:

@@ -49,8 +49,9 @@ def _overlay(module: ClosureModule) -> list[str]:
     last = max((s.line + s.text.count("\n") for s in module.segments), default=0)
     lines = ["\n"] * last
     for segment in module.segments:
-        for offset, text in enumerate(segment.text.split("\n")):
-            lines[segment.line - 1 + offset] = text + "\n"
+        for number, text in enumerate(segment.text.split("\n"), segment.line - 1):
+            if lines[number] == "\n":  # what a call adds on a function's last line isn't the source of anything
+                lines[number] = text + "\n"
     return lines
 
 

@@ -7,7 +7,7 @@ import importlib.util
 import os
 import posixpath
 import symtable
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -41,6 +41,20 @@ class KernelInfo:
     line: int
     params: tuple[str, ...]
     hints: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class MadeKernel:
+    """A kernel that a call makes of a plain function: ``name = ct.kernel(function, occupancy=2)``.
+
+    ``statement`` is None where host code makes it without a module-level name; then it is called like the function.
+    """
+
+    name: str
+    function: str
+    kernel: ast.expr
+    hints: tuple[ast.keyword, ...]
+    statement: ast.stmt | None
 
 
 @dataclass
@@ -117,8 +131,36 @@ class SourceTree:
             for chain in chains:
                 decorator = self.kernel_decorator(self.main, chain[-1])
                 if decorator is not None:
-                    found.append(_kernel_info(chain[-1], decorator))
+                    keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
+                    found.append(_kernel_info(chain[-1], chain[-1].name, chain[-1].lineno, keywords))
+        for made in self.made_kernels().values():
+            function = self.main.functions.get(made.function, [(None,)])[-1][-1]
+            if function is not None:
+                line = made.statement.lineno if made.statement is not None else function.lineno
+                found.append(_kernel_info(function, made.name, line, made.hints))
         return tuple(sorted(found, key=lambda info: info.line))
+
+    def made_kernels(self) -> dict[str, MadeKernel]:
+        """Return the kernels that calls of ``ct.kernel`` make, by name."""
+        found: dict[str, MadeKernel] = {}
+        for node in ast.walk(self.main.tree):
+            made = self._made(node) if isinstance(node, ast.Call) and len(node.args) == 1 else None
+            if made is not None:
+                found.setdefault(made.name, made)
+        return found
+
+    def _made(self, call: ast.Call) -> MadeKernel | None:
+        inner = call.func if isinstance(call.func, ast.Call) else call
+        argument = call.args[0]
+        if not isinstance(argument, ast.Name) or self.qualified(self.main, inner.func) != "cuda.tile.kernel":
+            return None
+        bindings = self.main.bindings.get(argument.id, [])
+        plain = [b.node for b in bindings if isinstance(b.node, ast.FunctionDef)]
+        if not bindings or any(self.kernel_decorator(self.main, node) is not None for node in plain):
+            return None
+        assigned = [b for rows in self.main.bindings.values() for b in rows if getattr(b.node, "value", None) is call]
+        name, statement = (assigned[0].name, assigned[0].node) if assigned else (argument.id, None)
+        return MadeKernel(name, argument.id, inner.func, tuple(inner.keywords), statement)
 
     def module(self, name: str) -> SourceModule | None:
         """Return a module of the source tree by its absolute name, or None where no source file is found."""
@@ -326,9 +368,8 @@ def _find_spec(top: str) -> Path | None:
     return Path(os.fspath(next(iter(spec.submodule_search_locations)))).parent
 
 
-def _kernel_info(function: ast.FunctionDef, decorator: ast.expr) -> KernelInfo:
-    keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
+def _kernel_info(function: ast.FunctionDef, name: str, line: int, keywords: Iterable[ast.keyword]) -> KernelInfo:
     hints = tuple((k.arg, ast.unparse(k.value)) for k in keywords if k.arg is not None)
     args = function.args
     params = tuple(a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs))
-    return KernelInfo(function.name, function.lineno, params, hints)
+    return KernelInfo(name, line, params, hints)
