@@ -60,27 +60,27 @@ def test_names_are_scoped() -> None:
   } else {
     %b = addi %a, %a : tile<i32>
   }"""
-    assert error_of(body) == ("E0606", 6, "`%a` is not defined here")
+    assert error_of(body) == ("E0686", 6, "`%a` is not defined here")
 
 
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
-        ("%a = fancy %n : tile<i32>", "E0601", "unknown Tile IR operation `fancy`"),
-        ("%a = addi %n, %n carefully : tile<i32>", "E0602", "`carefully` in `addi` is not known"),
-        ("%a = addi %n, %n rounding<zero> : tile<i32>", "E0602", "`addi` with `rounding`"),
-        ("%a = addi %n, %n optimization_hints = <default = {}> : tile<i32>", "E0602", "`addi` with hints"),
-        ("%a = addi %n, %n mode=3 : tile<i32>", "E0602", "`addi` with `mode`"),
-        ("%a = addi %n : tile<i32>", "E0603", "`addi` has 1 operands"),
-        ("%a = addi %n, %zz : tile<i32>", "E0606", "`%zz` is not defined here"),
-        ("%a, %b, %c = addi %n, %n : tile<i32>, tile<i32>", "E0603", "results"),
-        ("%a = constant <i32: 1 : tile<i32>", "E0603", "`>` is missing"),
-        ("whatever {", "E0601", "unknown"),
-        ("for %i over %n {", "E0603", "malformed"),
-        ("} else {", "E0603", "unexpected"),
-        ("(%a: tile<i32>) {", "E0603", "unexpected"),
-        ("%a = reduce %n dim=0 identities=[0 : i32] : tile<i32> -> tile<i32>\n  return", "E0603", "has no body"),
-        ("%a = addi %n, %n ~ : tile<i32>", "E0603", "unreadable"),
+        ("%a = fancy %n : tile<i32>", "E0681", "unknown Tile IR operation `fancy`"),
+        ("%a = addi %n, %n carefully : tile<i32>", "E0682", "`carefully` in `addi` is not known"),
+        ("%a = addi %n, %n rounding<zero> : tile<i32>", "E0682", "`addi` with `rounding`"),
+        ("%a = addi %n, %n optimization_hints = <default = {}> : tile<i32>", "E0682", "`addi` with hints"),
+        ("%a = addi %n, %n mode=3 : tile<i32>", "E0682", "`addi` with `mode`"),
+        ("%a = addi %n : tile<i32>", "E0683", "`addi` has 1 operands"),
+        ("%a = addi %n, %zz : tile<i32>", "E0686", "`%zz` is not defined here"),
+        ("%a, %b, %c = addi %n, %n : tile<i32>, tile<i32>", "E0683", "results"),
+        ("%a = constant <i32: 1 : tile<i32>", "E0683", "`>` is missing"),
+        ("whatever {", "E0681", "unknown"),
+        ("for %i over %n {", "E0683", "malformed"),
+        ("} else {", "E0683", "unexpected"),
+        ("(%a: tile<i32>) {", "E0683", "unexpected"),
+        ("%a = reduce %n dim=0 identities=[0 : i32] : tile<i32> -> tile<i32>\n  return", "E0683", "has no body"),
+        ("%a = addi %n, %n ~ : tile<i32>", "E0683", "unreadable"),
     ],
 )
 def test_unknown_text_is_an_error_with_its_line(line: str, code: str, message: str) -> None:
@@ -91,7 +91,7 @@ def test_unknown_text_is_an_error_with_its_line(line: str, code: str, message: s
 
 
 def test_text_outside_and_an_unfinished_entry_are_errors() -> None:
-    for text, code in (("global @x\n", "E0601"), ("entry @k() {\n", "E0603"), ("", "E0605")):
+    for text, code in (("global @x\n", "E0681"), ("entry @k() {\n", "E0683"), ("", "E0685")):
         with pytest.raises(TranspileError) as caught:
             parse(text).entry()
         assert caught.value.diagnostic.code == code

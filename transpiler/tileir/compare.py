@@ -54,8 +54,8 @@ def compare(
     """Compare two entries for a target architecture such as ``sm_90``.
 
     ``parameter_map[i]`` is the reference's parameter that our parameter ``i`` stands for (-1: none);
-    without it parameters correspond by position.  A module must have exactly one entry (E0605).
-    Raises ``TranspileError`` E0607 for control flow without a meaning here.
+    without it parameters correspond by position.  A module must have exactly one entry (E0685).
+    Raises ``TranspileError`` E0687 for control flow without a meaning here.
     """
     theirs = reference.entry() if isinstance(reference, Module) else reference
     mine = ours.entry() if isinstance(ours, Module) else ours

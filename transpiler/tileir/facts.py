@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from transpiler.tileir.graph import Program
 from transpiler.tileir.liveness import inside
@@ -45,6 +46,7 @@ class Predicate:
     other: str = ""
 
 
+@lru_cache(maxsize=4096)
 def parse_predicate(text: str) -> Predicate:
     """Read ``div_by<16>`` and ``bounded<0, ?>``; anything else is kept as text."""
     if match := _DIV.fullmatch(text):

@@ -24,13 +24,13 @@ _OPEN, _CLOSE = "<[({", ">])}"
 def parse_form(text: str) -> Form:
     """Parse ``NAME clauses : types`` in which every SSA name is ``%``.
 
-    Raises E0601 (unknown operation), E0602 (unknown clause) and E0603 (malformed text), without a line.
+    Raises E0681 (unknown operation), E0682 (unknown clause) and E0683 (malformed text), without a line.
     """
     name, _, rest = text.partition(" ")
     name = name.removeprefix("cuda_tile.")
     schema = SCHEMAS.get(name)
     if schema is None or name in ("for", "loop", "if"):
-        raise error("E0601", f"unknown Tile IR operation `{name}`", help="the judge knows no meaning for it")
+        raise error("E0681", f"unknown Tile IR operation `{name}`", help="the judge knows no meaning for it")
     clauses, types = split_types(rest)
     scanner = _Clauses(name, schema, clauses)
     scanner.run()
@@ -38,7 +38,7 @@ def parse_form(text: str) -> Form:
     form = Form(name, tuple(scanner.attributes), tuple(scanner.roles), operand_types, result_types, scanner.hints, text)
     low, high = schema.operands
     if not low <= len(form.roles) <= high:
-        raise error("E0603", f"`{name}` has {len(form.roles)} operands")
+        raise error("E0683", f"`{name}` has {len(form.roles)} operands")
     return form
 
 
@@ -99,7 +99,7 @@ def parse_hints(text: str) -> Hints:
         key, _, body = item.partition("=")
         body = body.strip()
         if not (body.startswith("{") and body.endswith("}")):
-            raise error("E0603", f"malformed optimization hints `{text}`")
+            raise error("E0683", f"malformed optimization hints `{text}`")
         options = (option.partition("=") for option in split_list(body[1:-1]))
         rows.append((key.strip(), tuple(sorted((k.strip(), v.strip()) for k, _, v in options))))
     return tuple(sorted(rows))
@@ -133,7 +133,7 @@ class _Clauses:
             return None
         match = _TOKEN.match(self._text, self._at)
         if match is None:
-            raise error("E0603", f"unreadable text in `{self._name}`: `{self._text[self._at :]}`")
+            raise error("E0683", f"unreadable text in `{self._name}`: `{self._text[self._at :]}`")
         self._at = match.end()
         return match.group().strip()
 
@@ -155,11 +155,11 @@ class _Clauses:
                 if depth == 0:
                     self._at = at + 1
                     return re.sub(r"\s*([=,:])\s*", r"\1", self._text[start:at].strip())
-        raise error("E0603", f"`{close}` is missing in `{self._name}`")
+        raise error("E0683", f"`{close}` is missing in `{self._name}`")
 
     def _attribute(self, key: str, value: str) -> None:
         if key not in self._schema.attributes:
-            raise error("E0602", f"`{self._name}` with `{key}` ({value}) is not known")
+            raise error("E0682", f"`{self._name}` with `{key}` ({value}) is not known")
         self.attributes.append((key, value))
 
     def _list(self, key: str) -> None:
@@ -186,7 +186,7 @@ class _Clauses:
         elif word in WORDS:
             self._attribute(WORDS[word], word)
         else:
-            raise error("E0602", f"`{word}` in `{self._name}` is not known")
+            raise error("E0682", f"`{word}` in `{self._name}` is not known")
 
     def _keyed(self, key: str) -> None:
         value = self._next()
@@ -196,12 +196,12 @@ class _Clauses:
             self._list(key)
         elif value == "<" and key == "optimization_hints":
             if "hints" not in self._schema.attributes:
-                raise error("E0602", f"`{self._name}` with hints is not known")
+                raise error("E0682", f"`{self._name}` with hints is not known")
             self.hints = parse_hints(self._until(">"))
         elif value is not None and re.fullmatch(r"[\w.+-]+", value):
             self._attribute(key, value)
         else:
-            raise error("E0602", f"`{key} = {value}` in `{self._name}` is not known")
+            raise error("E0682", f"`{key} = {value}` in `{self._name}` is not known")
 
 
 def located(exc: TranspileError, file: str, line: int) -> TranspileError:

@@ -117,7 +117,7 @@ class Program:
 def build(graph: Graph, entry: Entry, parameter_map: dict[int, int] | None = None) -> Program:
     """Add the entry to the graph; ``parameter_map`` gives each parameter's index in the reference.
 
-    Raises E0607 for control flow that the graph has no meaning for.
+    Raises E0687 for control flow that the graph has no meaning for.
     """
     return _Builder(graph, entry, parameter_map).run()
 
@@ -143,11 +143,11 @@ class _Builder:
         context = self._graph.add(ENTRY)
         outcome = self._block(self._entry.body, context, "return")
         if outcome.kinds != {"return"}:
-            raise error("E0607", f"`{self._entry.name}` ends with {sorted(outcome.kinds)}")
+            raise error("E0687", f"`{self._entry.name}` ends with {sorted(outcome.kinds)}")
         return self._program
 
     def _fail(self, op: Op, why: str) -> TranspileError:
-        return error("E0607", f"{why} (`{op.name}`)", Span(self._entry.name, op.line, 1))
+        return error("E0687", f"{why} (`{op.name}`)", Span(self._entry.name, op.line, 1))
 
     def _block(self, region: Region, context: int, fallthrough: str) -> Outcome:
         """Add a region's operations; ``fallthrough`` is how it ends when it has no terminator."""
@@ -229,7 +229,7 @@ class _Builder:
             if outcome.kind != kind:
                 return -1
             if index >= len(outcome.values):
-                raise error("E0607", f"`{kind}` hands over {len(outcome.values)} values where more are expected")
+                raise error("E0687", f"`{kind}` hands over {len(outcome.values)} values where more are expected")
             return outcome.values[index]
         at = (id(outcome), kind, index)
         if at not in self._merged:

@@ -129,13 +129,13 @@ class Module:
     entries: list[Entry]
 
     def entry(self, name: str | None = None) -> Entry:
-        """Return the entry called ``name``, or the only one; E0605 when there is no such entry."""
+        """Return the entry called ``name``, or the only one; E0685 when there is no such entry."""
         found = [e for e in self.entries if name is None or e.name == name]
         if len(found) == 1:
             return found[0]
         names = ", ".join(e.name for e in self.entries) or "none"
         wanted = f"`{name}`" if name else "exactly one"
-        raise error("E0605", f"the Tile IR has these entries: {names}; wanted {wanted}")
+        raise error("E0685", f"the Tile IR has these entries: {names}; wanted {wanted}")
 
 
 class LocationTable:
@@ -209,9 +209,9 @@ class TileType:
 
 @lru_cache(maxsize=8192)
 def tile_type(text: str) -> TileType:
-    """Parse ``tile<...>``; E0604 for any other type."""
+    """Parse ``tile<...>``; E0684 for any other type."""
     if not (text.startswith("tile<") and text.endswith(">")):
-        raise error("E0604", f"`{text}` is not a tile type", Span("", 0, 0))
+        raise error("E0684", f"`{text}` is not a tile type", Span("", 0, 0))
     dims: list[int] = []
     rest = text[5:-1]
     while rest[0].isdigit():

@@ -1,7 +1,7 @@
 """Parse the text of ``tileirdisasm`` (with or without ``-g``) into a :class:`~.model.Module`.
 
 The text of both front ends has the same form.  Anything unknown is an error with its line:
-E0601 unknown operation, E0602 unknown clause, E0603 malformed text, E0606 undefined value.
+E0681 unknown operation, E0682 unknown clause, E0683 malformed text, E0686 undefined value.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _Parser:
                 if line:
                     self._line(line, number)
             if self._frames:
-                raise error("E0603", "the text ends inside an entry")
+                raise error("E0683", "the text ends inside an entry")
         except TranspileError as exc:
             raise located(exc, self._file, number) from None
         return Module(self._entries)
@@ -108,7 +108,7 @@ class _Parser:
                 Entry(match[1].strip('"'), hints, params, self._values, frame.region, number, self._table)
             )
         else:
-            raise error("E0601", f"unknown Tile IR outside entries: `{line[:80]}`")
+            raise error("E0681", f"unknown Tile IR outside entries: `{line[:80]}`")
 
     def _block_args(self, text: str) -> tuple[int, ...]:
         """Define the arguments ``%a: T, %b: T`` in the innermost region."""
@@ -116,7 +116,7 @@ class _Parser:
         for item in split_list(text):
             match = _PARAM.fullmatch(item)
             if match is None:
-                raise error("E0603", f"malformed argument `{item}`")
+                raise error("E0683", f"malformed argument `{item}`")
             ids.append(self._define(match[1], match[2]))
         return tuple(ids)
 
@@ -130,7 +130,7 @@ class _Parser:
     def _use(self, name: str) -> int:
         index = self._env.get(name)
         if index is None:
-            raise error("E0606", f"`{name}` is not defined here")
+            raise error("E0686", f"`{name}` is not defined here")
         return index
 
     def _close(self, line: str, loc: str) -> None:
@@ -143,7 +143,7 @@ class _Parser:
         if line == "} else {" and frame.op is not None and frame.op.name == "if":
             self._open(frame.op, frame.names)
         elif line != "}":
-            raise error("E0603", f"unexpected `{line}`")
+            raise error("E0683", f"unexpected `{line}`")
         elif frame.op is not None:
             frame.op.loc = loc
             self._finish(frame.op, frame.names)
@@ -163,7 +163,7 @@ class _Parser:
         """Read the line ``(%lhs: T, %rhs: T) {`` that opens the body of the operation before it."""
         match = _LAMBDA.match(line)
         if match is None or self._pending is None:
-            raise error("E0603", f"unexpected `{line}`")
+            raise error("E0683", f"unexpected `{line}`")
         op, names = self._pending
         self._pending = None
         self._open(op, names)
@@ -171,12 +171,12 @@ class _Parser:
 
     def _operation(self, line: str, number: int, loc: str) -> None:
         if self._pending is not None:
-            raise error("E0603", f"`{self._pending[0].name}` has no body")
+            raise error("E0683", f"`{self._pending[0].name}` has no body")
         names: list[str] = []
         if line[0] == "%":
             left, equals, line = line.partition(" = ")
             if not equals:
-                raise error("E0603", f"unexpected `{left}`")
+                raise error("E0683", f"unexpected `{left}`")
             names = left.split(", ")
         if line[-1] == "{":
             self._structured(line, names, number, loc)
@@ -187,7 +187,7 @@ class _Parser:
         try:
             operands = tuple([env[name] for name in _NAME.findall(bare)])
         except KeyError as exc:
-            raise error("E0606", f"`{exc.args[0]}` is not defined here") from None
+            raise error("E0686", f"`{exc.args[0]}` is not defined here") from None
         op = Op(form, (), operands, number, loc)
         self._frames[-1].region.ops.append(op)
         if form.name in REGION_LAMBDAS:
@@ -197,7 +197,7 @@ class _Parser:
             op.results = self._results(names, form.result_types)
         low, high = SCHEMAS[form.name].results
         if not low <= len(op.results) <= high:
-            raise error("E0603", f"`{form.name}` has {len(op.results)} results")
+            raise error("E0683", f"`{form.name}` has {len(op.results)} results")
 
     def _results(self, names: list[str], types: tuple[str, ...]) -> tuple[int, ...]:
         """Define result names: ``%a, %b`` or ``%a:2``, whose parts are ``%a#0`` and ``%a#1``."""
@@ -207,7 +207,7 @@ class _Parser:
         if len(types) == 1 and len(names) > 1:
             types *= len(names)
         if len(types) != len(names):
-            raise error("E0603", f"{len(names)} results with {len(types)} types")
+            raise error("E0683", f"{len(names)} results with {len(types)} types")
         return tuple([self._define(name, type_text) for name, type_text in zip(names, types, strict=True)])
 
     def _structured(self, line: str, names: list[str], number: int, loc: str) -> None:
@@ -230,7 +230,7 @@ class _Parser:
         else:
             name = split_types(line)[0].split(" ")[0]
             known = name in SCHEMAS
-            raise error("E0603" if known else "E0601", f"unknown or malformed Tile IR operation `{line[:80]}`")
+            raise error("E0683" if known else "E0681", f"unknown or malformed Tile IR operation `{line[:80]}`")
         op = Op(form, (), tuple(self._use(name) for name in operands), number, loc)
         self._frames[-1].region.ops.append(op)
         self._open(op, names)
@@ -255,7 +255,7 @@ def _control_form(name: str, unsigned: bool, operand_types: tuple[str, ...], res
 def _typed(args: list[str], types: tuple[str, ...]) -> list[tuple[str, str]]:
     """Pair carried values with their types."""
     if len(args) != len(types):
-        raise error("E0603", f"{len(args)} carried values with {len(types)} types")
+        raise error("E0683", f"{len(args)} carried values with {len(types)} types")
     return list(zip(args, types, strict=True))
 
 
