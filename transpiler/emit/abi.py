@@ -37,12 +37,16 @@ class Argument:
 
 @dataclass(frozen=True)
 class EntryAbi:
-    """One Rust entry and when it is taken."""
+    """One Rust entry and when it is taken: all ``conditions`` hold, and all of one of ``alternatives`` if there are any.
+
+    (Specializations that end in the same text are one entry: each way to get there is an alternative.)
+    """
 
     name: str
     conditions: tuple[Condition, ...]
     generics: tuple[Generic, ...]
     arguments: tuple[Argument, ...]
+    alternatives: tuple[tuple[Condition, ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,99 @@
+"""How a constant is written, by its type and by where it stands."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from transpiler.emit.generics import Generics
+from transpiler.ir import rust
+from transpiler.ir.symbolic import Sym
+from transpiler.ir.tir import Op
+from transpiler.ir.types import DType, TileTy
+
+_SPLATS = {"int32": "i32", "int64": "i64", "float32": "f32"}
+_NAN_BITS = {16: 0x7E00, 32: 0x7FC00000, 64: 0x7FF8000000000000}
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The expression of a constant; ``nest``: it needs no ``let`` of its own to have a type."""
+
+    expr: rust.Expr
+    nest: bool
+
+
+def constant(op: Op, generics: Generics) -> Constant | None:
+    """The constant of a ``constant`` operation; None if it has no form."""
+    ty = op.result.ty
+    assert isinstance(ty, TileTy)
+    value, sym = op.attrs["value"], op.attrs["sym"]
+    if ty.dtype.is_int and generics.is_symbolic(sym):
+        return _symbolic(value, sym, ty, generics)
+    shape = rust.shape(generics.dims(ty.shape))
+    if ty.dtype.category == "bool":
+        return _typed("splat_bool", str(int(value)), shape, bool(ty.shape))
+    if ty.dtype.is_int:
+        return _integer(_signed(int(value), ty.dtype), ty, shape)
+    return _float(float(value), ty, shape, generics.is_generic(ty.dtype))
+
+
+def literalized(op: Op, generics: Generics) -> bool:
+    """Does the text fix the value of a constant that depends on parameters (no const generic can hold it)?"""
+    ty = op.result.ty
+    assert isinstance(ty, TileTy)
+    return ty.dtype.is_int and generics.is_symbolic(op.attrs["sym"]) and ty.dtype.name != "int32"
+
+
+def _symbolic(value: int, sym: Sym, ty: TileTy, generics: Generics) -> Constant | None:
+    if ty.dtype.name != "int32":
+        return _integer(_signed(int(value), ty.dtype), ty, rust.shape(generics.dims(ty.shape)))
+    name = rust.Text(generics.const(sym, value))
+    scalar = rust.call("to_tile", name)
+    if not ty.shape:
+        return Constant(scalar, True)
+    ones = rust.shape(("1",) * len(ty.shape))
+    wide = rust.Method(scalar, "reshape", (ones,))
+    return Constant(rust.Method(wide, "broadcast", (rust.shape(generics.dims(ty.shape)),)), True)
+
+
+def _typed(name: str, text: str, shape: rust.Expr, nest: bool) -> Constant:
+    return Constant(rust.call(name, rust.Text(text), shape), nest)
+
+
+def _scalar_or_splat(dtype: DType, text: str, ty: TileTy, shape: rust.Expr) -> Constant:
+    suffix = _SPLATS[dtype.name]
+    if not ty.shape:
+        return Constant(rust.call(f"const_{suffix}", rust.Text(text)), True)
+    return _typed(f"splat_{suffix}", text, shape, True)
+
+
+def _integer(value: int, ty: TileTy, shape: rust.Expr) -> Constant:
+    if ty.dtype.name in _SPLATS:
+        return _scalar_or_splat(ty.dtype, str(value), ty, shape)
+    return _typed("const_i", str(value), shape, False)
+
+
+def _signed(value: int, dtype: DType) -> int:
+    """The bits of an unsigned value as a signed one: that is what the constant operation takes."""
+    return value - (1 << dtype.bits) if not dtype.signed and value >= 1 << (dtype.bits - 1) else value
+
+
+def _float(value: float, ty: TileTy, shape: rust.Expr, generic: bool) -> Constant | None:
+    if math.isnan(value):
+        return _nan(ty, shape) if not generic and ty.dtype.name in ("float16", "float32", "float64") else None
+    text = f"f64::{'' if value > 0 else 'NEG_'}INFINITY" if math.isinf(value) else repr(value)
+    if not generic and ty.dtype.name == "float32":
+        return _scalar_or_splat(ty.dtype, text, ty, shape)
+    if ty.dtype.category == "restricted_float":
+        return _typed("const_i", "0", shape, False) if value == 0 and math.copysign(1, value) > 0 else None
+    return _typed("const_f", text, shape, False)
+
+
+def _nan(ty: TileTy, shape: rust.Expr) -> Constant | None:
+    bits = _NAN_BITS[ty.dtype.bits]
+    if ty.dtype.bits == 32 and ty.shape:
+        return Constant(rust.call("bitcast", rust.call("splat_i32", rust.Text(str(bits)), shape)), False)
+    if ty.dtype.bits == 32:
+        return Constant(rust.call("bitcast", rust.call("const_i32", rust.Text(str(bits)))), False)
+    return None

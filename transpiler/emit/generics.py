@@ -1,0 +1,172 @@
+"""The generics of an entry, and how its types are written with them."""
+
+from __future__ import annotations
+
+from transpiler.emit.abi import Generic
+from transpiler.emit.naming import describe, unique, upper
+from transpiler.ir.symbolic import Sym, leaves_of, lit
+from transpiler.ir.tir import Kernel, Op, Value
+from transpiler.ir.types import DType, PtrTy, Shape, TensorTy, TileTy, TokenTy, Type, ViewTy
+
+
+class Generics:
+    """Element parameters and const generics; const generics are collected as they are used."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self._same = _equalities(kernel)
+        self._consts: dict[Sym, str] = {}
+        self._dims: dict[tuple[str, int], str] = {}
+        self._params = {upper(n): n for n in reversed(kernel.constants)}
+        self._elements = _element_names(kernel, {upper(n) for n in kernel.constants})
+
+    # -- element types ----------------------------------------------------------------------------
+    def is_generic(self, dtype: DType) -> bool:
+        """Is the dtype an element parameter of the entry?"""
+        return dtype.of is not None and self.kernel.dtype_class.get(dtype.of, "") != ""
+
+    def element(self, dtype: DType) -> str:
+        """A dtype as Rust text."""
+        if dtype.of is not None and self.is_generic(dtype):
+            return self._elements[self.kernel.dtype_class[dtype.of]]
+        return dtype.rust
+
+    # -- dimensions -------------------------------------------------------------------------------
+    def canonical(self, sym: Sym) -> Sym:
+        """The expression that stands for all that the entry's conditions make equal to ``sym``."""
+        while (up := self._same.get(sym)) is not None:
+            sym = up
+        return sym
+
+    def const(self, sym: Sym, value: int) -> str:
+        """An integer: a const generic where it depends on parameters, else its digits."""
+        sym = self.canonical(sym)
+        if not any(leaf.op == "param" for leaf in leaves_of(sym)):
+            return str(value)
+        if sym not in self._consts:
+            self._consts[sym] = self._name(sym)
+        return self._consts[sym]
+
+    def is_symbolic(self, sym: Sym) -> bool:
+        """Does :meth:`const` give a const generic?"""
+        return any(leaf.op == "param" for leaf in leaves_of(self.canonical(sym)))
+
+    def _name(self, sym: Sym) -> str:
+        if sym.op == "param":
+            base = upper(str(sym.args[0]))
+            taken = set(self._consts.values()) | set(self._elements.values())
+        else:
+            base = upper(self.kernel.const_names[sym]) if sym in self.kernel.const_names else describe(sym)
+            taken = set(self._consts.values()) | set(self._elements.values()) | set(self._params)
+        return unique(base, taken | set(self._dims.values()))
+
+    def dims(self, shape: Shape) -> tuple[str, ...]:
+        """A shape's dimensions as Rust text."""
+        return tuple(self.const(d.sym, d.value) for d in shape)
+
+    def array_dims(self, name: str) -> tuple[str, ...]:
+        """The dimensions of an array parameter's type."""
+        use = self.kernel.arrays[name]
+        some_static = any(d is not None for a in self.kernel.arrays.values() for d in a.dims)
+        if use.metadata or not some_static:
+            return tuple("-1" if d is None else str(d) for d in use.dims)
+        for axis in range(use.rank):
+            if (name, axis) not in self._dims:
+                taken = set(self._consts.values()) | set(self._elements.values()) | set(self._params)
+                self._dims[name, axis] = unique(f"{upper(name)}_D{axis}", taken | set(self._dims.values()))
+        return tuple(self._dims[name, axis] for axis in range(use.rank))
+
+    # -- types ------------------------------------------------------------------------------------
+    def type(self, ty: Type) -> str:
+        """A TIR type as Rust text."""
+        match ty:
+            case TileTy():
+                return f"Tile<{self.element(ty.dtype)}, {self.shape(ty.shape)}>"
+            case PtrTy():
+                return f"PointerTile<*mut {self.element(ty.dtype)}, {self.shape(ty.shape)}>"
+            case ViewTy(steps=None, sparse_dim=None):
+                return f"Partition<{self.element(ty.dtype)}, {self.shape(ty.tile)}>"
+            case ViewTy(sparse_dim=None, steps=steps) if steps is not None:
+                order = ", ".join(map(str, ty.order or range(len(ty.tile))))
+                return f"StridedView<{self.element(ty.dtype)}, {self.shape(ty.tile)}, {self.shape(steps)}, {{ [{order}] }}>"
+            case ViewTy():
+                return f"GatherScatterView<{self.element(ty.dtype)}, {self.shape(ty.tile)}, {ty.sparse_dim}>"
+            case TensorTy():
+                return f"Tensor<{self.element(ty.dtype)}, {{ [{', '.join(['-1'] * ty.rank)}] }}>"
+            case TokenTy():
+                return "Token"
+
+    def shape(self, shape: Shape) -> str:
+        """A shape as a const argument: ``{ [M, N] }``."""
+        return f"{{ [{', '.join(self.dims(shape))}] }}"
+
+    def tensor_type(self, name: str) -> str:
+        """The type of an array parameter."""
+        dims = ", ".join(self.array_dims(name))
+        return f"&Tensor<{self.element(self.kernel.arrays[name].dtype)}, {{ [{dims}] }}>"
+
+    def dynamic_axis(self, op: Op) -> int:
+        """The position of a ``dim`` or ``stride`` among those that are read at run time."""
+        tensor: Value = op.operands[0]
+        axis = int(op.attrs["axis"])
+        if tensor.op is None or tensor.op.opcode != "tensor":
+            return axis
+        use = self.kernel.arrays[tensor.op.attrs["name"]]
+        if op.opcode == "dim":
+            return axis
+        return sum(s is None for s in use.strides[:axis])
+
+    # -- the result -------------------------------------------------------------------------------
+    def collected(self) -> tuple[Generic, ...]:
+        """The generics in order: element types, static dims, author's constants, derived ones."""
+        used = {self.kernel.dtype_class[a] for a in self.kernel.arrays if self.kernel.dtype_class.get(a)}
+        out = [Generic(name, "type", Sym("dtype", (rep,))) for rep, name in self._elements.items() if rep in used]
+        out += [Generic(name, "i32", Sym("dim", key)) for key, name in self._dims.items()]
+        order = {name: i for i, name in enumerate(self.kernel.constants)}
+        plain = [(s, n) for s, n in self._consts.items() if s.op == "param"]
+        derived = [(s, n) for s, n in self._consts.items() if s.op != "param"]
+        plain.sort(key=lambda item: order.get(str(item[0].args[0]), len(order)))
+        return (*out, *(Generic(name, "i32", sym) for sym, name in plain + derived))
+
+
+def declared(generics: tuple[Generic, ...]) -> tuple[str, ...]:
+    """Generics as they are declared."""
+    return tuple(f"{g.name}: ElementType" if g.kind == "type" else f"const {g.name}: {g.kind}" for g in generics)
+
+
+def _element_names(kernel: Kernel, taken: set[str]) -> dict[str, str]:
+    """Representative array -> the name of its element parameter."""
+    reps = list(dict.fromkeys(r for a in kernel.arrays if (r := kernel.dtype_class.get(a, ""))))
+    out: dict[str, str] = {}
+    for i, rep in enumerate(reps):
+        name = "E" if i == 0 else f"E{i + 1}"
+        out[rep] = name if name not in taken else f"{name}T"
+    return out
+
+
+def _equalities(kernel: Kernel) -> dict[Sym, Sym]:
+    """Union-find over expressions that the entry's conditions make equal; literals and parameters lead."""
+    parent: dict[Sym, Sym] = {}
+
+    def find(s: Sym) -> Sym:
+        while s in parent:
+            s = parent[s]
+        return s
+
+    for c in kernel.conditions:
+        if c.sym.op != "eq" or c.outcome is not True:
+            continue
+        a, b = (find(s) for s in c.sym.args)
+        if a == b or any(s.op in ("dtype", "stride", "rank") for s in (a, b)):
+            continue
+        if _rank(b) < _rank(a):
+            a, b = b, a
+        parent[b] = a
+    return parent
+
+
+def _rank(s: Sym) -> int:
+    return 0 if s.op == "lit" else 1 if s.op == "param" else 2
+
+
+__all__ = ["Generics", "declared", "lit"]

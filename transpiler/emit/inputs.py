@@ -1,0 +1,78 @@
+"""What the in-process compiler is given for one check: generics, strides and facts of a specialization."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from transpiler.emit.abi import CompileInputs, EntryAbi, Generic
+from transpiler.ir.symbolic import evaluate
+from transpiler.ir.types import DTYPE_TABLE
+from transpiler.spec import ArraySpec, ConstantSpec, ScalarSpec, Specialization
+
+_FLOAT_TEXT = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
+_MAX_DIVISOR = 1024
+
+
+def leaves(spec: Specialization) -> dict[tuple[Any, ...], Any]:
+    """The value of every leaf of a symbolic expression in a specialization."""
+    out: dict[tuple[Any, ...], Any] = {}
+    for name, p in spec.params.items():
+        match p:
+            case ConstantSpec():
+                out["param", name] = _FLOAT_TEXT.get(p.value, p.value) if isinstance(p.value, str) else p.value
+            case ScalarSpec():
+                out["dtype", name] = p.dtype
+            case ArraySpec():
+                out["dtype", name], out["rank", name] = p.dtype, p.ndim
+                for axis in range(p.ndim):
+                    out["dim", name, axis] = p.shape_constant[axis]
+                    out["stride", name, axis] = p.stride_constant[axis]
+            case _:
+                pass
+    return out
+
+
+def generic_value(generic: Generic, values: Mapping[tuple[Any, ...], Any]) -> str:
+    """A generic's value as the compiler and rustc write it."""
+    value = evaluate(generic.value, values)
+    if generic.kind == "type":
+        return DTYPE_TABLE[value][0]
+    if generic.kind == "bool":
+        return str(bool(value)).lower()
+    return str(-1 if value is None else int(value))
+
+
+def divisor(d: int) -> int:
+    """The power of two in a known divisor, as far as the reference uses it."""
+    return min(d & -d, _MAX_DIVISOR) if d else _MAX_DIVISOR
+
+
+def compile_inputs(entry: EntryAbi, spec: Specialization) -> CompileInputs:
+    """Evaluate an entry's generics and collect the facts about its arguments."""
+    values = leaves(spec)
+    strides, specs = [], []
+    for argument in entry.arguments:
+        p = spec.params[argument.source]
+        if argument.kind != "tensor" or not isinstance(p, ArraySpec):
+            continue
+        strides.append((argument.name, tuple(-1 if s is None else s for s in p.stride_constant)))
+        specs.append(
+            (
+                argument.name,
+                tuple(map(divisor, p.shape_divisible_by)),
+                tuple(map(divisor, p.stride_divisible_by)),
+                divisor(p.base_addr_divisible_by),
+            )
+        )
+    hints = spec.hints
+    return CompileInputs(
+        entry=entry.name,
+        generics=tuple(generic_value(g, values) for g in entry.generics),
+        strides=tuple(strides),
+        specs=tuple(specs),
+        scalar_hints=(),
+        occupancy=hints.occupancy if isinstance(hints.occupancy, int) else None,
+        num_ctas=hints.num_ctas,
+        num_worker_warps=hints.num_worker_warps,
+    )

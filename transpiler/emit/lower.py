@@ -1,0 +1,362 @@
+"""TIR operations to Rust statements: what becomes a variable, and what stays inside an expression.
+
+Operations keep their order: an unnamed, pure value that is used once is held back and written into
+the expression of its user, but only when that doesn't move it past another operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+
+from transpiler.diagnostics import Diagnostic
+from transpiler.emit import constants
+from transpiler.emit.generics import Generics
+from transpiler.emit.uses import Uses
+from transpiler.ir import rust
+from transpiler.ir.symbolic import Sym
+from transpiler.ir.tir import EFFECTS, Block, Condition, Kernel, Op, Value
+from transpiler.ir.types import TensorTy, TileTy, Type
+from transpiler.select import TABLE
+from transpiler.select.forms import instantiate
+from transpiler.select.params import keys, parameters
+
+Key = Hashable
+MAX_NODES = 14  # of an expression that is held back
+_ARITHMETIC = frozenset({"addf", "subf", "mulf", "divf", "fma"})
+_DEFAULT_HINTS = {
+    "reduce": {"add": "sum", "mul": "product"}, "load_view": "tile", "load_ptr": "values", "base": "pointer",
+    "offset": "pointer", "cmpi": "mask", "cmpf": "mask", "andi": "mask", "iota": "lane", "mma": "product",
+    "constant": "value", "num_tiles": "tiles", "dim": "size", "stride": "stride", "block_id": "block",
+    "num_blocks": "blocks", "make_token": "token", "join_tokens": "token", "scan": "running", "select": "chosen",
+}  # fmt: skip
+
+
+@dataclass
+class Variable:
+    """A Rust variable: the author's name for it, its type, and the TIR values that it holds in turn."""
+
+    hint: str
+    type: str
+    values: list[Value] = field(default_factory=list)
+    mutable: bool = False
+
+
+@dataclass
+class _Pending:
+    """A value held back for its user."""
+
+    value: Value
+    expr: rust.Expr
+    op: Op
+
+
+def default_hint(op: Op) -> str:
+    """A variable's name for a value without one."""
+    table = _DEFAULT_HINTS.get(op.opcode)
+    if isinstance(table, dict):
+        return table.get(str(op.attrs["fn"]), str(op.attrs["fn"]))
+    if op.opcode == "view":
+        return f"{op.attrs.get('array', '')}_view".strip("_")
+    if op.opcode in ("dim", "stride") and op.operands[0].hint:
+        return f"{op.operands[0].hint}_{table}_{op.attrs['axis']}"
+    if table is not None:
+        return table
+    named = next((v.hint for v in op.operands if v.hint and isinstance(v.ty, TileTy)), "")
+    return named or "value"
+
+
+class Lowering:
+    """Builds the body of one entry."""
+
+    def __init__(self, kernel: Kernel, generics: Generics) -> None:
+        self.kernel, self.generics = kernel, generics
+        self.uses = Uses(kernel)
+        self.bound: dict[Value, rust.Expr] = {}
+        self.variables: dict[Key, Variable] = {}
+        self.targets: dict[Value, Key] = {}  # values to be assigned to an existing variable
+        self.block: list[rust.Stmt] = []
+        self.pending: list[_Pending] = []
+        self.comments: list[str] = []
+        self.trailing = ""
+        self.line = 0  # the last Python line that was written
+        self.loops: list[LoopState] = []
+        self.diagnostics: list[Diagnostic] = list(kernel.holes)
+        self.literals: dict[Sym, Condition] = {}
+        self.dummies = False
+
+    def run(self) -> tuple[rust.Stmt, ...]:
+        """The statements of the kernel."""
+        self.ops(self.kernel.body)
+        self.flush()
+        return tuple(self.block)
+
+    # -- variables --------------------------------------------------------------------------------
+    def variable(self, key: Key, hint: str, type_text: str, *values: Value) -> rust.Var:
+        """Introduce a variable that holds ``values``."""
+        self.variables[key] = Variable(hint, type_text, list(values))
+        for v in values:
+            self.bound[v] = rust.Var(key)
+        return rust.Var(key)
+
+    def define(self, v: Value, op: Op | None) -> Key:
+        """A variable of its own for a value."""
+        hint = v.hint or (default_hint(op) if op is not None else "value")
+        self.variable(v, hint, self.generics.type(v.ty), v)
+        return v
+
+    def hold(self, v: Value, key: Key) -> None:
+        """From here on, variable ``key`` holds ``v``."""
+        self.variables[key].values.append(v)
+        self.bound[v] = rust.Var(key)
+
+    def live(self, key: Key, position: int, besides: Value | None = None) -> bool:
+        """Is a value of the variable needed after ``position``?"""
+        return any(v is not besides and self.uses.used_after(v, position) for v in self.variables[key].values)
+
+    # -- statements -------------------------------------------------------------------------------
+    def note(self, op: Op) -> rust.Note:
+        """What the next statement carries over from the source; takes the waiting comments."""
+        comments, self.comments = tuple(self.comments), []
+        trailing, self.trailing = self.trailing, ""
+        blank = False
+        if op.site is None and op.span.line:
+            blank = self.line > 0 and op.span.line - len(comments) > self.line + 1
+            self.line = max(self.line, op.span.end_line or op.span.line)
+        return rust.Note(op.span, comments, trailing, blank)
+
+    def emit(self, stmt: rust.Stmt) -> None:
+        """Append a statement after everything that was held back."""
+        self.flush()
+        self.block.append(stmt)
+
+    def flush(self) -> None:
+        """Give every value that is held back a variable."""
+        pending, self.pending = self.pending, []
+        for p in pending:
+            key = self.define(p.value, p.op)
+            self.block.append(rust.Let((key,), (self.variables[key].type,), p.expr, note=self.note(p.op)))
+
+    def take(self, values: Sequence[Value]) -> list[rust.Expr]:
+        """The operands of an operation as expressions."""
+        held = {p.value: p for p in self.pending}
+        wanted = [v for v in values if v in held]
+        if wanted:
+            if [p.value for p in self.pending[-len(wanted) :]] == wanted:
+                del self.pending[-len(wanted) :]
+                return [held[v].expr if v in held and v in wanted else self.refer(v) for v in values]
+            self.flush()
+        return [self.refer(v) for v in values]
+
+    def refer(self, v: Value) -> rust.Expr:
+        """How a value that isn't held back is written; a tensor or view made in the kernel by reference."""
+        e = self.bound[v]
+        if isinstance(v.ty, TensorTy) and (v.op is None or v.op.opcode != "tensor"):
+            return rust.Ref(e)
+        return e
+
+    # -- operations -------------------------------------------------------------------------------
+    def ops(self, block: Block) -> None:
+        """All operations of a block."""
+        from transpiler.emit import control
+
+        for op in block.ops:
+            self.comments.extend(op.comments)
+            self.trailing = self.trailing or op.trailing
+            if op.opcode in control.HANDLERS:
+                control.HANDLERS[op.opcode](self, op)
+            else:
+                self.plain(op)
+
+    def plain(self, op: Op) -> None:
+        """An operation without regions."""
+        special = _SPECIAL.get(op.opcode, Lowering.form)
+        special(self, op)
+
+    def form(self, op: Op) -> None:
+        """An operation that has a row in the table of forms."""
+        row = TABLE.find(op.opcode, keys(op, self.generics))
+        if row is None:
+            self.hole(op, "E0601", f"`{op.opcode}` has no Rust form with these attributes: {_attributes(op)}")
+            return
+        operands = self.take(op.operands)
+        self.results(op, instantiate(row.expr, parameters(op, self.generics, operands)), row.nest)
+
+    def results(self, op: Op, e: rust.Expr, nest: bool) -> None:
+        """Bind the results of an operation to ``e``."""
+        if all(self.uses.count(r) == 0 for r in op.results):
+            self.emit(rust.Do(e, self.note(op)))
+        elif len(op.results) > 1:
+            self.flush()
+            names = tuple(self.define(r, op) if self.uses.count(r) else None for r in op.results)
+            types = tuple(self.generics.type(r.ty) for r in op.results)
+            self.emit(rust.Let(names, types, e, note=self.note(op)))
+        elif not self.assign_target(op, e):
+            if nest and self.holdable(op, e):
+                self.pending.append(_Pending(op.result, e, op))
+            else:
+                self.let(op.result, e, op)
+
+    def let(self, v: Value, e: rust.Expr, op: Op) -> None:
+        """``let v: T = e;``."""
+        self.flush()
+        key = self.define(v, op)
+        self.emit(rust.Let((key,), (self.variables[key].type,), e, note=self.note(op)))
+
+    def assign_target(self, op: Op, e: rust.Expr) -> bool:
+        """Assign to the variable that the value is meant for, if what that holds isn't needed any more."""
+        v = op.result
+        key = self.targets.get(v)
+        if key is None or self.live(key, self.uses.end[op], v):
+            return False
+        self.emit(rust.Assign(key, e, self.note(op)))
+        self.hold(v, key)
+        return True
+
+    def holdable(self, op: Op, e: rust.Expr) -> bool:
+        """May the value be written inside its user's expression?"""
+        v = op.result
+        if v.hint or self.uses.count(v) != 1 or op.opcode in EFFECTS:
+            return False
+        user = self.uses.users[v][0]
+        return self.uses.block_of[user] is self.uses.block_of[op] and sum(1 for _ in rust.subexpressions(e)) <= MAX_NODES
+
+    # -- special operations -----------------------------------------------------------------------
+    def hole(self, op: Op, code: str, message: str, help: str = "") -> None:
+        """An operation without a Rust form: a diagnostic, and an error in the emitted text."""
+        self.take(op.operands)
+        self.diagnostics.append(
+            Diagnostic(code, message, help or f"transpile explain {code}", "error", op.span)
+        )
+        self.error(op, code, message)
+
+    def error(self, op: Op, code: str, message: str) -> None:
+        """``compile_error!`` in the emitted text."""
+        text = rust.Text('"' + f"{code}: {message}".replace("\\", "\\\\").replace('"', '\\"') + '"')
+        e = rust.call("compile_error!", text)
+        if not op.results:
+            self.emit(rust.Do(e, self.note(op)))
+            return
+        self.flush()
+        names = tuple(self.define(r, op) for r in op.results)
+        self.emit(rust.Let(names, tuple(self.generics.type(r.ty) for r in op.results), e, note=self.note(op)))
+
+
+@dataclass
+class LoopState:
+    """The loop being written: the variable of each carried value (None: it never changes)."""
+
+    op: Op
+    keys: list[Key | None]
+
+
+def _attributes(op: Op) -> str:
+    return ", ".join(f"{k}={v}" for k, v in op.attrs.items() if v is not None and k not in ("sym", "array")) or "none"
+
+
+def _constant(self: Lowering, op: Op) -> None:
+    c = constants.constant(op, self.generics)
+    v = op.result
+    if c is None:
+        self.hole(op, "E0602", f"the constant {op.attrs['value']} of type {v.ty} can't be written in cutile 0.5")
+        return
+    if constants.literalized(op, self.generics):
+        sym: Sym = op.attrs["sym"]
+        self.literals.setdefault(sym, Condition(sym, op.attrs["value"], op.span))
+    users = self.uses.users.get(v, [])
+    arithmetic = bool(users) and all(u.opcode in _ARITHMETIC and _has_other_operand(u) for u in users)
+    if not v.hint and (c.nest or arithmetic) and v not in self.targets:
+        self.bound[v] = c.expr
+    elif not self.assign_target(op, c.expr):
+        self.let(v, c.expr, op)
+
+
+def _has_other_operand(op: Op) -> bool:
+    return any(v.constant is None for v in op.operands)
+
+
+def _tensor(self: Lowering, op: Op) -> None:
+    self.bound[op.result] = rust.Var(("param", op.attrs["name"]))
+
+
+def _scalar(self: Lowering, op: Op) -> None:
+    if self.uses.count(op.result):
+        e = rust.call("scalar_to_tile", rust.Var(("param", op.attrs["name"])))
+        self.let(op.result, e, op)
+
+
+def _hole(self: Lowering, op: Op) -> None:
+    self.take(op.operands)
+    self.error(op, str(op.attrs["code"]), str(op.attrs["message"]))
+
+
+def _assert(self: Lowering, op: Op) -> None:
+    (cond,) = self.take(op.operands)
+    text = '"' + str(op.attrs.get("message") or "").replace("\\", "\\\\").replace('"', '\\"') + '"'
+    self.emit(rust.Do(rust.Call("cuda_tile_assert!", (rust.call("to_bool", cond), rust.Text(text))), self.note(op)))
+
+
+def _scan(self: Lowering, op: Op) -> None:
+    """Along another axis than 0: permute it to the front, scan, permute back."""
+    ty = op.result.ty
+    assert isinstance(ty, TileTy)
+    axis = int(op.attrs["axis"])
+    if axis == 0:
+        self.form(op)
+        return
+    order = (axis, *(i for i in range(ty.rank) if i != axis))
+    back = tuple(order.index(i) for i in range(ty.rank))
+    front = TileTy(ty.dtype, tuple(ty.shape[i] for i in order))
+    inner = replace(op, attrs={**op.attrs, "axis": 0}, results=(Value(front),))
+    row = TABLE.find("scan", keys(inner, self.generics))
+    if row is None:
+        self.hole(op, "E0601", f"`scan` has no Rust form with these attributes: {_attributes(op)}")
+        return
+    (x,) = self.take(op.operands)
+    turned = temporary(self, op, front, rust.call("permute", x, _const_array(order)), "turned")
+    scanned = instantiate(row.expr, parameters(inner, self.generics, [turned]))
+    running = temporary(self, op, front, scanned, "running")
+    self.results(op, rust.call("permute", running, _const_array(back)), False)
+
+
+def _const_array(items: Sequence[int]) -> rust.Expr:
+    return rust.shape(tuple(map(str, items)), "const_array")
+
+
+def _make_tensor(self: Lowering, op: Op) -> None:
+    """A tensor over a pointer: its run-time sizes and strides are bound first."""
+    ty = op.result.ty
+    assert isinstance(ty, TensorTy)
+    static = tuple(op.attrs["static"])
+    base, *rest = self.take(op.operands)
+    parts = []
+    for name, what in (("Shape", static[: ty.rank]), ("Array", static[ty.rank :])):
+        dynamic, rest = rest[: sum(s is None for s in what)], rest[sum(s is None for s in what) :]
+        text = f"{{ [{', '.join('-1' if s is None else str(s) for s in what)}] }}"
+        items = tuple(rust.call("to_i32", e) for e in dynamic)
+        key = (op, name)
+        self.variable(key, {"Shape": "dims", "Array": "strides_"}[name], f"{name}<{text}>")
+        value = rust.Seq(items, f"{name}::<{text}> {{ dims: &[", "] }")
+        self.emit(rust.Let((key,), (f"{name}<{text}>",), value, note=self.note(op)))
+        parts.append(rust.Var(key))
+    made = rust.call("make_tensor_view", base, *parts, rust.call("new_token_unordered"))
+    self.let(op.result, rust.Unsafe(made), op)
+
+
+def temporary(self: Lowering, op: Op, ty: Type, e: rust.Expr, hint: str) -> rust.Expr:
+    """A variable for an intermediate step of one operation."""
+    key = (op, hint, len(self.variables))
+    var = self.variable(key, hint, self.generics.type(ty))
+    self.emit(rust.Let((key,), (self.variables[key].type,), e, note=self.note(op)))
+    return var
+
+
+_SPECIAL: dict[str, Callable[[Lowering, Op], None]] = {
+    "constant": _constant,
+    "tensor": _tensor,
+    "scalar": _scalar,
+    "hole": _hole,
+    "assert": _assert,
+    "scan": _scan,
+    "make_tensor": _make_tensor,
+}

@@ -1,0 +1,60 @@
+"""Rust names: conventions, keywords, and names of generated const generics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+
+from transpiler.ir.symbolic import LEAVES, Sym
+
+KEYWORDS = frozenset(
+    "abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if "
+    "impl in let loop macro match mod move mut override priv pub ref return self static struct super trait true try "
+    "type typeof union unsafe unsized use virtual where while yield".split()
+)
+_WORDS = {"add": "PLUS", "sub": "MINUS", "mul": "TIMES", "floordiv": "DIV", "mod": "MOD", "lshift": "SHL",
+          "rshift": "SHR", "pow": "POW"}  # fmt: skip
+
+
+def snake(name: str) -> str:
+    """A Python name as a Rust variable or function: snake case, keywords with a trailing underscore."""
+    text = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
+    text = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", text).lower()
+    text = re.sub(r"[^0-9a-z_]", "_", text)
+    if not text or text[0].isdigit():
+        text = f"v{text}"
+    if text.strip("_") == "":
+        text = f"unused{text}"
+    return f"{text}_" if text in KEYWORDS else text
+
+
+def upper(name: str) -> str:
+    """A Python name as a const generic: upper snake case."""
+    text = snake(name).upper().strip("_")
+    return text or "N"
+
+
+def unique(base: str, taken: Container[str]) -> str:
+    """``base``, or the first of ``base_1``, ``base_2``.. that is free."""
+    if base not in taken:
+        return base
+    i = 1
+    while f"{base}_{i}" in taken:
+        i += 1
+    return f"{base}_{i}"
+
+
+def describe(sym: Sym) -> str:
+    """A const generic's name for a derived expression that the author gave no name."""
+    if sym.op == "lit":
+        return str(sym.args[0]).replace("-", "MINUS_")
+    if sym.op == "param":
+        return upper(str(sym.args[0]))
+    if sym.op in ("dim", "stride"):
+        return f"{upper(str(sym.args[0]))}_{'D' if sym.op == 'dim' else 'S'}{sym.args[1]}"
+    if sym.op in LEAVES:
+        return f"{upper(str(sym.args[0]))}_{sym.op.upper()}"
+    parts = [describe(a) for a in sym.args]
+    word = _WORDS.get(sym.op)
+    text = f"_{word}_".join(parts) if word and len(parts) == 2 else "_".join([sym.op.strip("_").upper(), *parts])
+    return text if len(text) <= 40 else "DERIVED"

@@ -1,0 +1,201 @@
+"""kernel.rs of an operator: all entries of all its kernels in one module, with a map back to the source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Literal
+
+import jinja2
+
+from transpiler.diagnostics import NO_SPAN, Diagnostic, Span
+from transpiler.emit.abi import EntryAbi, KernelAbi
+from transpiler.emit.entry import EmittedEntry
+from transpiler.emit.format import formatted
+from transpiler.emit.naming import snake, unique
+from transpiler.ir import rust
+from transpiler.ir.rust import Line
+from transpiler.ir.symbolic import Sym
+from transpiler.ir.tir import Condition, Kernel
+from transpiler.resources import templates_dir
+from transpiler.select.declarations import DECLARATIONS, used
+
+_MARK = "// @@body@@"
+
+
+@dataclass(frozen=True)
+class EmittedModule:
+    """kernel.rs: its text, the module's name, the Python place of each line, and the kernels' ABIs.
+
+    ``entries`` has, for each residual program given, the name of the entry that serves it.
+    """
+
+    text: str
+    module: str
+    line_map: dict[int, Span]
+    kernel_abis: tuple[KernelAbi, ...]
+    entries: tuple[str, ...]
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@dataclass
+class _Group:
+    """The distinct entries of one kernel, in order of appearance."""
+
+    kernel: Kernel
+    entries: list[EmittedEntry] = field(default_factory=list)
+    paths: list[list[tuple[Condition, ...]]] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+
+
+def emit_operator(operator: str, programs: Sequence[tuple[Kernel, EmittedEntry]], source: str = "") -> EmittedModule:
+    """Write the module of an operator; entries with the same text become one."""
+    groups, places = _group(programs)
+    taken = set(DECLARATIONS)
+    for group in groups:
+        base = snake(group.kernel.name).strip("_")
+        for _ in group.entries:
+            name = unique(base, taken)
+            taken.add(name)
+            group.names.append(name)
+    module = f"{snake(operator)}_kernels"
+    lines = formatted(_lines(operator, module, source, groups))
+    return EmittedModule(
+        "\n".join(line.text for line in lines) + "\n",
+        module,
+        {i: line.span for i, line in enumerate(lines, 1) if line.span != NO_SPAN},
+        tuple(_kernel_abi(operator, g) for g in groups),
+        tuple(groups[g].names[e] for g, e in places),
+        tuple(dict.fromkeys(d for _, e in programs for d in e.diagnostics)),
+    )
+
+
+def _group(programs: Sequence[tuple[Kernel, EmittedEntry]]) -> tuple[list[_Group], list[tuple[int, int]]]:
+    groups: dict[str, _Group] = {}
+    places = []
+    for kernel, entry in programs:
+        group = groups.setdefault(kernel.name, _Group(kernel))
+        known = next((i for i, e in enumerate(group.entries) if e.key == entry.key), None)
+        if known is None:
+            known = len(group.entries)
+            group.entries.append(entry)
+            group.paths.append([])
+        if entry.conditions not in group.paths[known]:
+            group.paths[known].append(entry.conditions)
+        places.append((list(groups).index(kernel.name), known))
+    return list(groups.values()), places
+
+
+# -- text ---------------------------------------------------------------------------------------------
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(templates_dir()), undefined=jinja2.StrictUndefined, keep_trailing_newline=True,
+        autoescape=False,
+    )  # fmt: skip
+
+
+def render_template(name: str, **values: object) -> str:
+    """A template of the ``templates`` folder, filled in."""
+    return _templates().get_template(name).render(**values)
+
+
+def _lines(operator: str, module: str, source: str, groups: Sequence[_Group]) -> list[Line]:
+    text = render_template(
+        "kernel.rs.j2", title=f"Kernels of `{operator}`.", source=source or operator, module=module, body=_MARK + "\n"
+    )
+    lines: list[Line] = []
+    for line in text.splitlines():
+        if line.strip() == _MARK:
+            lines += _items(groups)
+        else:
+            lines.append(Line(line))
+    return lines
+
+
+def _items(groups: Sequence[_Group]) -> list[Line]:
+    """Declarations that are used, helper functions, entries."""
+    entries = [e for g in groups for e in g.entries]
+    printer = rust.Printer()
+    for text in used(name for e in entries for name in e.declarations):
+        _raw(printer, text)
+    helpers: dict[str, None] = {}
+    for group in groups:
+        for name, entry in zip(group.names, group.entries, strict=True):
+            for helper in entry.helpers:
+                text = _helper_text(helper, entry)
+                if text not in helpers:
+                    helpers[text] = None
+                    printer.put(0, "")
+                    printer.names = entry.names
+                    printer.function(helper, 1)
+                    printer.span = NO_SPAN
+            printer.put(0, "")
+            printer.names = entry.names
+            printer.function(replace(entry.function, name=name), 1)
+            printer.span = NO_SPAN
+    return printer.lines
+
+
+def _helper_text(helper: rust.Fn, entry: EmittedEntry) -> str:
+    printer = rust.Printer(entry.names)
+    printer.function(helper, 0)
+    return "\n".join(line.text for line in printer.lines)
+
+
+def _raw(printer: rust.Printer, text: str) -> None:
+    printer.put(0, "")
+    for line in text.splitlines():
+        printer.put(1 if line else 0, line)
+
+
+# -- ABI ----------------------------------------------------------------------------------------------
+
+
+def _kernel_abi(operator: str, group: _Group) -> KernelAbi:
+    kernel = group.kernel
+    metadata = _metadata_leaves(group)
+    entries = []
+    for name, entry, paths in zip(group.names, group.entries, group.paths, strict=True):
+        full = [(*path, *_missing(path, entry, metadata)) for path in paths]
+        common = tuple(c for c in full[0] if all(c in path for path in full))
+        abi = entry.abi(name)
+        entries.append(replace(abi, conditions=common, alternatives=tuple(full) if len(full) > 1 else ()))
+    return KernelAbi(
+        operator,
+        kernel.name,
+        f"{snake(operator)}_{snake(kernel.name).strip('_')}",
+        tuple((p, _role(kernel, p)) for p in kernel.params),
+        tuple(entries),
+        kernel.hints,
+    )
+
+
+def _role(kernel: Kernel, name: str) -> Literal["array", "scalar", "constant"]:
+    if name in kernel.constants:
+        return "constant"
+    return "scalar" if name in kernel.scalars else "array"
+
+
+def _metadata_leaves(group: _Group) -> list[Sym]:
+    """Static dims and strides that some entry depends on."""
+    syms = (c.sym for paths in group.paths for path in paths for c in path if c.sym.op in ("dim", "stride"))
+    return list(dict.fromkeys(syms))
+
+
+def _missing(path: Sequence[Condition], entry: EmittedEntry, leaves: Sequence[Sym]) -> list[Condition]:
+    """What of the pattern of static dims and strides the path doesn't say."""
+    known = {c.sym for c in path}
+    out = []
+    for sym in leaves:
+        name, axis = sym.args
+        if sym not in known and name in entry.arrays:
+            use = entry.arrays[name]
+            out.append(Condition(sym, (use.dims if sym.op == "dim" else use.strides)[axis]))
+    return out
+
+
+__all__ = ["EmittedModule", "EntryAbi", "emit_operator", "render_template"]
