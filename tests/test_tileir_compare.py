@@ -183,6 +183,49 @@ def test_a_load_is_ordered_by_its_token_alone() -> None:
     assert not judge(before, after).equal
 
 
+TWO_LOADS = """
+  %t = make_token : token
+  %a, %ta = load_ptr_tko weak %p token=%t : tile<ptr<f32>> -> tile<f32>, token
+  %b, %tb = load_ptr_tko weak %p token=%t : tile<ptr<f32>> -> tile<f32>, token
+  %x = addf %a, %b  : tile<f32>
+  %j = join_tokens %ta, %tb : token
+  %o = store_ptr_tko weak %p, %x token=%j : tile<ptr<f32>>, tile<f32> -> token"""
+
+
+def test_the_tokens_of_equal_loads_are_two() -> None:
+    """The store must wait for both loads, although they read the same value."""
+    assert judge(TWO_LOADS, TWO_LOADS).equal
+    assert not judge(TWO_LOADS, TWO_LOADS.replace("join_tokens %ta, %tb", "join_tokens %ta, %ta")).equal
+    once = TWO_LOADS.replace("addf %a, %b", "addf %a, %a").replace("join_tokens %ta, %tb", "join_tokens %ta")
+    assert judge(TWO_LOADS.replace("token=%j", "token=%t"), once.replace("token=%j", "token=%t")).equal
+
+
+def test_a_load_that_a_store_waits_for_may_not_move_into_a_loop() -> None:
+    def text(before: str, inside: str, token: str) -> str:
+        load = "%a, %ta = load_ptr_tko weak %p token=%t : tile<ptr<f32>> -> tile<f32>, token"
+        return (
+            LOOP
+            + f"""
+  %t = make_token : token
+  {before and load}
+  %w = for %i in (%z to %n, step %e) : tile<i32> iter_values(%k = {token}) -> (token) {{
+    {inside and load}
+    %x = addf %a, %s  : tile<f32>
+    %o = store_ptr_tko weak %p, %x token=%k : tile<ptr<f32>>, tile<f32> -> token
+    continue {"%o" if token == "%ta" else "%k"} : token
+  }}"""
+        )
+
+    assert judge(text("x", "", "%ta"), text("x", "", "%ta")).equal
+    assert judge(text("x", "", "%t"), text("", "x", "%t")).equal, "no store waits for it: none can conflict"
+    assert not judge(text("", "x", "%t"), text("x", "", "%t")).equal, "the loop may run no iteration"
+    both = text("x", "x", "%ta").replace("%a, %ta = load", "%a0, %ta = load", 1).replace("    %a, %ta", "    %a, %tb")
+    assert judge(both, both).equal
+    result = judge(text("x", "", "%ta"), both)
+    assert [d.kind for d in result.differences] == ["effect"]
+    assert "runs more often" in result.differences[0].message
+
+
 GUARDED = """
   if %c {
     %a, %t = load_ptr_tko weak %p : tile<ptr<f32>> -> tile<f32>, token
@@ -200,8 +243,23 @@ HOISTED = """
 def test_a_load_that_may_fault_must_not_be_moved_before_its_condition() -> None:
     result = judge(GUARDED, HOISTED)
     assert [d.kind for d in result.differences] == ["effect"]
-    assert "may fault" in result.differences[0].message
+    assert "may fault or race" in result.differences[0].message
     assert judge(HOISTED, GUARDED).equal, "running it less often is harmless"
+
+
+def test_a_load_through_a_view_must_not_be_moved_before_its_condition() -> None:
+    """It is bounds-checked, but it may race with what the other branch stores."""
+    view = """
+  %w = make_tensor_view %p, shape = [%n], strides = [1] : tile<i32> -> tensor_view<?xf32, strides=[1]>
+  %u = make_partition_view %w : partition_view<tile=(8), tensor_view<?xf32, strides=[1]>>"""
+    types = "partition_view<tile=(8), tensor_view<?xf32, strides=[1]>>, tile<i32> -> tile<8xf32>, token"
+    load = f"load_view_tko weak %u[%m] : {types}"
+    pointer = "load_ptr_tko weak %p : tile<ptr<f32>> -> tile<f32>, token"
+    guarded, hoisted = (
+        view + t.replace(pointer, load).replace(": tile<f32> ->", ": tile<8xf32> ->") for t in (GUARDED, HOISTED)
+    )
+    assert not judge(guarded, hoisted).equal
+    assert judge(hoisted, guarded).equal
 
 
 def test_a_division_that_may_fault_must_not_be_moved_before_its_condition() -> None:

@@ -18,7 +18,7 @@ from transpiler.tileir import hints as hint_rules
 from transpiler.tileir.equivalences import REWRITES
 from transpiler.tileir.explain import Explainer
 from transpiler.tileir.graph import Graph, build
-from transpiler.tileir.liveness import live_numbers, speculated
+from transpiler.tileir.liveness import live_numbers, repeated_loads, speculated
 from transpiler.tileir.model import Entry, Loc, Module
 from transpiler.tileir.numbering import Numbering
 
@@ -132,11 +132,21 @@ class _Comparer:
                 )
 
     def _speculation(self, live: list[set[int]]) -> None:
-        explainer = Explainer(self._numbering, self._reference, self._ours)
-        for node in speculated(self._numbering, self._reference, self._ours, live[0] & live[1]):
-            message = "this may fault, and is computed where the reference doesn't compute it"
-            text = explainer.text(node)
-            self._found.append(Difference("effect", message, text, "", explainer.location(self._ours, node)))
+        """Report values that ours computes where that may be undefined behaviour although the result is equal."""
+        numbering, both = self._numbering, live[0] & live[1]
+        explainer = Explainer(numbering, self._reference, self._ours)
+        rows = [
+            (node, "may fault or race, and runs where the reference doesn't run it")
+            for node in speculated(numbering, self._reference, self._ours, both)
+        ]
+        rows += [
+            (self._graph.args[node][0], "runs more often than in the reference, where something waits for it")
+            for node in repeated_loads(numbering, self._reference, self._ours, both)
+        ]
+        for node, why in rows:
+            name = numbering.form(numbering.number[node]).name
+            place = explainer.location(self._ours, node)
+            self._found.append(Difference("effect", f"`{name}` {why}", explainer.text(node), "", place))
 
     def _facts(self, live: list[set[int]]) -> None:
         checker = fact_rules.FactChecker(self._numbering, self._reference, self._ours, live[0] & live[1])

@@ -12,7 +12,8 @@ Pure operations become floating nodes; program order, names, duplicates and dead
   context, a condition, its polarity).  ``return``, ``continue`` and ``break`` in a branch put the rest
   of the block into the context in which it is reached.
 - A ``weak`` load is a value: it depends on its address, mask, padding and token.  Every other memory
-  operation, ``print`` and ``assert`` is an effect, and depends on its context as well.
+  operation, ``print`` and ``assert`` is an effect, and depends on its context as well.  So does the token
+  that a load hands over (``load.token``): it stands for this execution of the load, not for its value.
 - ``assume`` is transparent; its predicate is kept beside the graph, for the node and for each use.
 
 Regions of ``reduce`` and ``scan`` become expressions over ``lambda.arg`` nodes.
@@ -33,6 +34,7 @@ GAMMA = Form("gamma").key
 MU = Form("mu").key
 EXIT = Form("loop.exit").key
 WHILE = Form("loop.while").key
+LOAD_TOKEN = Form("load.token").key
 TRUE = Form("constant", (("value", "i1:true"),), (), ("tile<i1>",), ("tile<i1>",)).key
 FALSE = Form("constant", (("value", "i1:false"),), (), ("tile<i1>",), ("tile<i1>",)).key
 _PROJECT: list[int] = []
@@ -102,6 +104,7 @@ class Program:
 
     entry: Entry
     effects: list[int] = field(default_factory=list)
+    load_tokens: list[int] = field(default_factory=list)
     guarded: list[tuple[int, int]] = field(default_factory=list)
     """(node, control context) of each value that is undefined behaviour where it shouldn't be computed."""
     hinted: list[tuple[int, Hints]] = field(default_factory=list)
@@ -324,6 +327,10 @@ class _Builder:
         results = op.results
         if len(results) == 1:
             nodes[results[0]] = node
+        elif kind == "memory" and not effect:
+            nodes[results[0]] = node
+            nodes[results[1]] = token = self._graph.add(LOAD_TOKEN, (node, context), op)
+            self._program.load_tokens.append(token)
         else:
             for i, value in enumerate(results):
                 nodes[value] = self._graph.add(projection(i), (node,), op)
@@ -358,12 +365,9 @@ def is_weak_load(form: Form) -> bool:
 def may_fault(form: Form) -> bool:
     """Say whether computing a value where the program doesn't may be undefined behaviour.
 
-    A load through a view is bounds-checked unless it is stated to be in bounds; a load through pointers
-    isn't; an integer division may be by zero.
+    A load may be out of bounds, or race with a store of another branch; an integer division may be by zero.
     """
-    if form.name == "load_view_tko":
-        return form.get("inbounds") is not None
-    return form.name in ("load_ptr_tko", "divi", "remi")
+    return form.name in ("load_view_tko", "load_ptr_tko", "divi", "remi")
 
 
 def _replace(outcome: Outcome, rest: Outcome, memo: dict[int, Outcome]) -> Outcome:

@@ -48,11 +48,28 @@ def speculated(numbering: Numbering, reference: Program, ours: Program, live: se
     return found
 
 
+def repeated_loads(numbering: Numbering, reference: Program, ours: Program, live: set[int]) -> list[int]:
+    """Return our executions of a load that the reference doesn't have, where something waits for the load.
+
+    What waits for the reference's load (a store to its address, say) doesn't wait for such a one: they may
+    race.  Where nothing waits for any execution of it, nothing can conflict with it.
+    """
+    number = numbering.number
+    executed = {number[node] for node in reference.load_tokens}
+    awaited = {numbering.args(number[n])[0] for n in (*reference.load_tokens, *ours.load_tokens) if number[n] in live}
+    found: list[int] = []
+    for node in ours.load_tokens:
+        at = number[node]
+        if at not in executed and numbering.args(at)[0] in awaited:
+            found.append(node)
+    return found
+
+
 def _cannot_fault(numbering: Numbering, number: int) -> bool:
     """Say whether the number stands for a division by a constant other than zero (or is folded away)."""
     form, args = numbering.form(number), numbering.args(number)
     if form.name not in ("divi", "remi"):
-        return form.name not in ("load_ptr_tko", "load_view_tko")
+        return form.name not in ("load_ptr_tko", "load_view_tko")  # numbered as another form: rewritten
     divisor = integer_value(numbering, args[1])
     return divisor is not None and divisor[1] not in (0, -1)
 

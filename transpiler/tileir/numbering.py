@@ -19,11 +19,19 @@ compiler.
 
 Memory.  Tile IR orders memory operations of a thread by tokens alone (specification, 7.5: control,
 data and address dependencies order nothing), so program order is not part of the graph, and tokens
-are.  A ``weak`` load is numbered by address, mask, padding, view and token: two such loads with one
-number can read different values only if a store to the address is ordered between them, but then their
-tokens differ, or not ordered with one of them, which is a data race and undefined (7.10, 7.12.2).
-Everything else that touches memory is numbered with its control context and, among operations that
-would get one number in a program, with its ordinal: two atomic additions are two events.
+are.  Everything that touches memory, but for the value of a ``weak`` load, is numbered with its control
+context and, among operations that would get one number in a program, with its ordinal: two atomic
+additions are two events.  That holds for the token of a ``weak`` load too: what waits for one execution
+of a load doesn't wait for another.
+
+The value of a ``weak`` load is numbered by address, mask, padding, view and token alone.  Let ours load
+with one number where the reference loads, perhaps more often.  A store to the address that is ordered
+before the reference's load is ordered before each of ours, which have the same token.  One that is
+ordered after it waits for its token; then ours may have no other executions of the load than the
+reference has, and what waits for one waits for the same one.  Any other store to the address would race
+with the reference's load, which is undefined (7.10, 7.12.2).  So all of them read what the reference
+reads.  Loading in a context in which the reference doesn't, or more often although something waits for
+the load, is not covered by this and is reported (:mod:`.liveness`).
 """
 
 from __future__ import annotations
@@ -50,7 +58,7 @@ class Numbering:
         self._table: dict[tuple[int, tuple[int, ...]], int] = {}
         self._effect_owner: dict[int, int] = {}
         for side, program in enumerate(programs):
-            for node in program.effects:
+            for node in (*program.effects, *program.load_tokens):
                 self._effect_owner[node] = side
         self._ordinals: dict[tuple[int, int, tuple[int, ...]], int] = {}
         self._real: set[int] = set()

@@ -344,7 +344,7 @@ def happens_after(numbering: Numbering, token: int) -> set[int]:
 
 def _waits_for(numbering: Numbering, token: int) -> tuple[int, ...]:
     form, args = numbering.form(token), numbering.args(token)
-    if form.name == "result":
+    if form.name in ("result", "load.token"):
         token = args[0]
         form, args = numbering.form(token), numbering.args(token)
     if form.name == "join_tokens":
