@@ -131,9 +131,8 @@ def _submit_checks(
 
 def _crashed(job: OperatorJob, result: object) -> Failure:
     how = result.how if isinstance(result, Crash) else str(result)
-    diagnostic = Diagnostic("E0901", f"translating {job.shown} ended the worker process: {how}",
-                            "this is a mistake of transpile: please report it", "error", Span(job.shown, 1, 1))  # fmt: skip
-    return failure(job, diagnostic)
+    message = f"translating {job.shown} ended the worker process: {how}"
+    return failure(job, Diagnostic("E0901", message, "please report it", "error", Span(job.shown, 1, 1)))
 
 
 def failure(job: OperatorJob, diagnostic: Diagnostic) -> Failure:

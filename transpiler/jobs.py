@@ -115,7 +115,7 @@ def corpus_jobs(argument: str) -> list[OperatorJob]:
 
 
 def display_path(path: Path) -> str | None:
-    """Return the path for diagnostics and output: as given when it is below here, else None (the front end's choice)."""
+    """Return the path for diagnostics and output: as given when it is below here, else None (the front end chooses)."""
     text = os.path.normpath(path)
     return None if os.path.isabs(text) or text.startswith("..") else Path(text).as_posix()
 

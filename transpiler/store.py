@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from transpiler.diagnostics import Span, TranspileError, error
 from transpiler.spec import Model
@@ -47,7 +47,7 @@ class Manifest(Model):
 
     format: str
     tool: dict[str, str]
-    files: dict[str, str] = {}
+    files: dict[str, str] = Field(default_factory=dict)
     operators: tuple[StoredOperator, ...] = ()
 
 

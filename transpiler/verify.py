@@ -122,7 +122,11 @@ class Judge:
             located = self.compare(reference, ours, task.target, debug=True)
             shown = tuple(_difference(d, rust, task) for d in located.differences)
             result = CheckResult("differs", shown, equivalences=comparison.equivalences)
-        return self._assembled(result, rust, closure, task) if self._cubins else result
+        for arch in self._cubins:
+            result = self._assembled(
+                result, arch, (reference, ours) if arch == task.target else None, rust, closure, task
+            )
+        return result
 
     # The two sides
 
@@ -179,9 +183,36 @@ class Judge:
 
     # Machine code
 
-    def _assembled(self, result: CheckResult, rust: RustText, closure: Closure, task: CheckTask) -> CheckResult:
-        """Add what the machine code of both sides says, for every architecture asked for."""
-        return result
+    def _assembled(
+        self, result: CheckResult, arch: str, bytecode: tuple[bytes, bytes] | None, rust: RustText, closure: Closure,
+        task: CheckTask,
+    ) -> CheckResult:  # fmt: skip
+        """Add what the machine code of both sides says for one architecture, compiled for that architecture."""
+        outcome, reasons = self._machine_code(arch, bytecode, rust, closure, task)
+        notes = tuple(Diagnostic("E0706" if outcome == "differs" else "E0660", f"{arch}: {reason}", "", "note", task.place)
+                      for reason in reasons)  # fmt: skip
+        codes: dict[str, MachineCode] = {**result.machine_code, arch: outcome}
+        return replace(result, diagnostics=(*result.diagnostics, *notes), machine_code=codes)
+
+    def _machine_code(
+        self, arch: str, bytecode: tuple[bytes, bytes] | None, rust: RustText, closure: Closure, task: CheckTask
+    ) -> tuple[MachineCode, Sequence[str]]:
+        from transpiler.cubin import compare_cubins
+        from transpiler.reference.export import ReferenceRejected
+
+        if bytecode is None:
+            assert task.inputs is not None
+            try:
+                anywhere = task.specialization.model_copy(update={"target": arch})
+                reference = self.exporter.export(closure, anywhere, arch).bytecode
+            except ReferenceRejected as refusal:
+                return "refused", [refusal.diagnostic.message]
+            try:
+                bytecode = reference, self.compile(rust, task.inputs, arch)
+            except TranspileError as failure:
+                return "differs", [failure.diagnostic.message]
+        compared = compare_cubins(*bytecode, arch=arch)
+        return compared.outcome, compared.reasons
 
 
 def rust_text(translation: Translation) -> RustText:

@@ -29,7 +29,14 @@ class SourceCache:
 
     def __init__(self, paths: dict[str, Path] | None = None) -> None:
         self._paths = dict(paths or {})
+        self._roots: list[Path] = []
         self._lines: dict[str, list[str] | None] = {}
+
+    def add_tree(self, display: str, path: Path) -> None:
+        """Say where the file shown as ``display`` lies, and so the files beside it."""
+        self.add(display, path)
+        if path.as_posix().endswith(f"/{display}"):
+            self._roots.append(Path(path.as_posix()[: -len(display)]))
 
     def add(self, display: str, path: Path) -> None:
         """Say where the file shown as ``display`` lies."""
@@ -39,7 +46,8 @@ class SourceCache:
     def __call__(self, display: str) -> list[str] | None:
         """Return the file's lines, or None."""
         if display not in self._lines:
-            self._lines[display] = _read(self._paths.get(display, Path(display)))
+            places = [self._paths.get(display, Path(display)), *(root / display for root in self._roots)]
+            self._lines[display] = next((lines for p in places if (lines := _read(p)) is not None), None)
         return self._lines[display]
 
 

@@ -1,0 +1,277 @@
+"""The command line: ``transpile FILE.py``, and the subcommands.
+
+Whatever goes wrong ends in one coded diagnostic and the contract's exit status: 0 everything proved, tested or
+rejected; 1 something differs or failed; 2 usage or unreadable input; 3 unmapped constructs are left; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from transpiler.diagnostics import Diagnostic, TranspileError, error
+
+_DEFAULT_OUT = Path("cutile_rs")
+_LATER = {
+    "coverage": "the rule-coverage report",
+    "record": "recording real launches",
+    "build": "building the crate",
+    "changeset": "writing a changeset for TileGym",
+    "fill": "filling Holes with agents",
+    "promote": "promoting an override to a rule",
+}
+_EPILOG = "Subcommands: batch, merge, verify, explain; `transpile COMMAND --help` says more."
+translate_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+commands_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
+                           no_args_is_help=True)  # fmt: skip
+
+
+class Format(StrEnum):
+    """How results are printed."""
+
+    text = "text"
+    json = "json"
+    sarif = "sarif"
+
+
+class Stage(StrEnum):
+    """What ``--dump`` prints."""
+
+    hir = "hir"
+    tir = "tir"
+    rust = "rust"
+    tileir_ours = "tileir-ours"
+    tileir_reference = "tileir-reference"
+
+
+Out = Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="where the Rust goes")]
+Cubin = Annotated[str, typer.Option("--cubin", metavar="ARCH,...", help="compare machine code too, e.g. sm_90,sm_100")]
+Json = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="write the results as JSON (- for stdout)")]
+Jobs = Annotated[int, typer.Option("-j", "--jobs", metavar="N", min=0, help="workers; 0: one a core")]
+
+
+@translate_app.command(epilog=_EPILOG)
+def translate(
+    file: Annotated[Path, typer.Argument(metavar="FILE.py", help="a cuTile Python source file", show_default=False)],
+    out: Out = _DEFAULT_OUT,
+    kernel: Annotated[str | None, typer.Option("--kernel", metavar="NAME", help="this kernel only")] = None,
+    variants: Annotated[bool, typer.Option("--variants", help="print the entries and when each is taken")] = False,
+    spec: Annotated[Path | None, typer.Option("--spec", metavar="SPEC.toml", help="specializations to check")] = None,
+    no_verify: Annotated[bool, typer.Option("--no-verify", help="translate without proving")] = False,
+    target: Annotated[str | None, typer.Option("--target", metavar="ARCH", help="architecture of the checks "
+                                               "(sm_90, unless the spec names another)", show_default=False)] = None,
+    cubin: Cubin = "",
+    format: Annotated[Format, typer.Option("--format", help="how to print the results")] = Format.text,
+    jobs: Jobs = 0,
+    dump: Annotated[Stage | None, typer.Option("--dump", metavar="STAGE", help="print what the passes see: hir, tir, "
+                                               "rust, tileir-ours or tileir-reference", show_default=False)] = None,
+) -> int:  # fmt: skip
+    """Translate the cuTile Python kernels of FILE.py to cuTile Rust, and prove the translation."""
+    from transpiler.commands import FileOptions, dump_file, translate_file
+
+    options = FileOptions(
+        file, out, kernel, spec, target=_arch(target), variants=variants, verify=not no_verify,
+        cubins=_cubins(cubin), format=format.value, jobs=jobs,
+    )  # fmt: skip
+    return translate_file(options) if dump is None else dump_file(options, dump.value)
+
+
+@commands_app.command()
+def batch(
+    sources: Annotated[list[str], typer.Argument(metavar="CORPUS|FILE...", show_default=False, help=(
+        "a corpus (tilegym-core, tilegym-24, tilegym, tilegym-suites, a manifest's path) or source files"))],
+    out: Out = _DEFAULT_OUT,
+    jobs: Jobs = 0,
+    shard: Annotated[str | None, typer.Option("--shard", metavar="I/N", help="do part I of N")] = None,
+    cubin: Cubin = "",
+    target: Annotated[str | None, typer.Option("--target", metavar="ARCH", help="architecture of the checks",
+                                               show_default=False)] = None,
+    json: Json = None,
+) -> int:  # fmt: skip
+    """Translate and prove whole corpora, in parallel; one failing kernel never stops the rest."""
+    from transpiler.commands import BatchOptions, run_batch
+
+    return run_batch(BatchOptions(tuple(sources), out, jobs, _shard(shard), _cubins(cubin), _arch(target), json))
+
+
+@commands_app.command()
+def merge(
+    reports: Annotated[list[Path], typer.Argument(metavar="JSON...", help="the JSON of shards", show_default=False)],
+    json: Json = None,
+) -> int:
+    """Join the JSON of shards."""
+    from transpiler.commands import run_merge
+
+    return run_merge(reports, json)
+
+
+@commands_app.command()
+def verify(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="what transpile wrote", show_default=False)],
+    cubin: Cubin = "",
+    execute: Annotated[bool, typer.Option("--execute", help="also run both sides in NumPy")] = False,
+    jobs: Jobs = 0,
+    json: Json = None,
+) -> int:
+    """Check DIR again, as it is now, without the sources that it came from."""
+    from transpiler.commands import run_verify
+
+    if execute:
+        raise not_built("`verify --execute`", "executing Tile IR in NumPy")
+    return run_verify(folder, _cubins(cubin), jobs, json)
+
+
+@commands_app.command()
+def explain(code: Annotated[str, typer.Argument(metavar="CODE", help="such as E0301", show_default=False)]) -> int:
+    """Say what a diagnostic means and what to do."""
+    from transpiler.explain import explain_code
+
+    return explain_code(code)
+
+
+def _register_later(name: str, what: str) -> None:
+    @commands_app.command(name, hidden=True, context_settings={"ignore_unknown_options": True,
+                                                               "allow_extra_args": True})  # fmt: skip
+    def command(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> int:
+        del arguments
+        raise not_built(f"`transpile {name}`", what)
+
+
+for _name, _what in _LATER.items():
+    _register_later(_name, _what)
+COMMANDS = frozenset({"batch", "merge", "verify", "explain", *_LATER})
+
+
+@commands_app.callback()
+def about(
+    version: Annotated[bool, typer.Option("--version", help="print the versions that results depend on")] = False,
+) -> None:
+    """Translate cuTile Python to cuTile Rust, and prove each translation on a CPU.
+
+    transpile FILE.py [-o DIR]   translates one file (`transpile FILE.py --help` shows its options)
+    """
+
+
+def not_built(command: str, what: str) -> TranspileError:
+    """Say that a command of the contract isn't there yet."""
+    return error("E0802", f"{command} is not built yet: {what} comes in a later version",
+                 help="`transpile --help` lists what there is")  # fmt: skip
+
+
+# Reading option values
+
+
+def _arch(text: str | None) -> str | None:
+    if text is not None and not _is_arch(text):
+        raise error("E0803", f"`{text}` is not an architecture", help="for example sm_90, sm_100 or sm_120")
+    return text
+
+
+def _cubins(text: str) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    for part in found:
+        _arch(part)
+    return found
+
+
+def _is_arch(text: str) -> bool:
+    return text.startswith("sm_") and text[3:].rstrip("af").isdecimal() and text[3:].isalnum()
+
+
+def _shard(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    index, _, count = text.partition("/")
+    if not (index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count)):
+        raise error("E0804", f"`{text}` is not a shard", help="write --shard I/N with I from 1 to N, such as 2/4")
+    return int(index), int(count)
+
+
+# Running
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status; never raises."""
+    argv = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        status = _guarded(lambda: _dispatch(argv))
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+
+
+def _dispatch(argv: list[str]) -> int:
+    if "--version" in argv[:1]:
+        return _version()
+    general = not argv or argv[0] in COMMANDS or argv[0] in ("-h", "--help")
+    app = commands_app if general else translate_app
+    if argv[:1] == ["-h"]:
+        argv = ["--help", *argv[1:]]
+    status: Any = app(argv, prog_name="transpile", standalone_mode=False)
+    return status if isinstance(status, int) else 0
+
+
+def _version() -> int:
+    from transpiler import toolkit
+
+    for name, version in toolkit.versions().items():
+        print(f"{name} {version}")
+    return 0
+
+
+def _guarded(run: Callable[[], int]) -> int:
+    """Turn every failure into a diagnostic on the standard error and an exit status."""
+    try:
+        return run()
+    except TranspileError as failure:
+        _complain(failure.diagnostic)
+        return failure.status or 2
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        raise
+    except Exception as exc:
+        usage = _usage_error(exc)
+        if usage is not None:
+            _complain(usage)
+            return 2
+        from transpiler.internal import internal_error
+
+        _complain(internal_error(exc))
+        return 1
+
+
+def _usage_error(exc: Exception) -> Diagnostic | None:
+    """Read an exception of the option parser, None for any other; they all have a formatted message."""
+    say = getattr(exc, "format_message", None)
+    if say is None or not type(exc).__module__.startswith(("typer", "click")):
+        return None
+    context = getattr(exc, "ctx", None)
+    command = context.command_path if context is not None else "transpile"
+    return Diagnostic("E0801", str(say()).rstrip("."), f"`{command} --help` shows how to use it")
+
+
+def _complain(diagnostic: Diagnostic) -> None:
+    from transpiler.report.carets import render
+    from transpiler.report.terminal import console
+
+    console(sys.stderr).print(render(diagnostic), soft_wrap=True)
+
+
+def entry_point() -> NoReturn:
+    """Run as a program."""
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    entry_point()

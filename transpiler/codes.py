@@ -1,0 +1,182 @@
+"""Every diagnostic code: what it means and what to do. ``transpile explain`` and docs/diagnostics.md are made of it.
+
+E01 reading files, E02 Python and specializations, E03 rules, E04 types, E06 emission and tools, E07 verdicts,
+E08 the command line and its files, E09 mistakes of transpile itself; W are warnings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from transpiler.frontend.constructs import CONSTRUCTS
+
+
+@dataclass(frozen=True)
+class Code:
+    """One code: a title, what it means, and what to do."""
+
+    title: str
+    meaning: str
+    remedy: str
+
+
+_REPORT = "This is a gap or a mistake in transpile, not in the kernel: please report it with the kernel."
+_JUDGE = (
+    "The judge knows only what it has a meaning for, so that nothing is waved through. The check ends as `error`; "
+    "it says nothing about the translation."
+)
+_CONSTRUCT = (
+    "Kernels are a subset of Python. The statement or expression has no meaning in a tile program, so it became a "
+    "Hole: the rest of the file is translated, the place is marked in the Rust, and the exit status is 3."
+)
+
+_OWN: dict[str, Code] = {
+    "E0101": Code("the file can't be read", "The source file is missing, is a folder, or may not be read.",
+                  "Check the path and its permissions."),
+    "E0102": Code("not UTF-8, or not Python", "The file was read but is not a Python program. The line and column are "
+                  "where Python's own parser stopped.", "Correct the syntax error."),
+    "E0103": Code("no kernels", "The file has no function decorated with `@ct.kernel` (or passed to `ct.kernel`), or "
+                  "is empty.", "Give the file that defines the kernels; a file that imports them isn't enough."),
+    "E0201": Code("unknown kernel", "A kernel was named that the file doesn't define.",
+                  "Use one of the names that the message lists."),
+    "E0202": Code("a kernel's closure can't be followed", "The reference compiler is given the kernel and what it "
+                  "uses, never the whole module. One of those names could not be followed.",
+                  "Define the name at module level, once."),
+    "E0210": Code("the reference compiler took too long", "cuda-tile did not finish a check within the time limit.",
+                  "Check a smaller specialization."),
+    "E0211": Code("the reference compiler crashed", "The worker process that runs cuda-tile ended. Other checks went "
+                  "on in a new one.", "Report it to cuda-tile with the kernel and the specialization."),
+    "E0212": Code("the specialization doesn't fit the kernel", "A specialization has to describe each parameter of the "
+                  "kernel, as an array, a run-time scalar or a constant, the way its annotations say.",
+                  "Correct the SPEC.toml; `transpile FILE.py --variants` shows what the kernel decides on."),
+    "E0213": Code("cuda-tile can't be used", "The reference compiler isn't installed, or doesn't start.",
+                  "Install cuda-tile and nvidia-cuda-tileiras into the environment that runs transpile."),
+    "E0214": Code("a stored closure is damaged", "A file below DIR/<operator>/reference isn't what transpile wrote.",
+                  "Translate the source again."),
+    "E0215": Code("a constant is computed by code that isn't run", "Translating never runs the user's module. A value "
+                  "that the kernel uses could only be found by running it.",
+                  "Make it a literal, or pass it as a ct.Constant parameter."),
+    "E0216": Code("a name is bound in several places", "Which value the kernel sees depends on running the module.",
+                  "Bind the name once, without a condition."),
+    "E0217": Code("a value of the enclosing function", "The kernel uses a variable of the function that makes it.",
+                  "Pass it to the kernel as a ct.Constant parameter."),
+    "E0218": Code("a constant can't be evaluated", "A module-level constant that the kernel uses raised an exception.",
+                  "Make it a literal."),
+    "E0220": Code("the reference compiler refuses the kernel", "cuTile Python itself can't compile this kernel for "
+                  "this specialization. There is nothing to compare with: the verdict is `rejected`, which counts as "
+                  "success (exit status 0).", "Correct the kernel or the specialization, if it was meant to work."),
+    "E0270": Code("unknown corpus", "The argument is neither a corpus that comes with transpile, nor a manifest, nor a "
+                  "Python file.", "Use a name that the message lists, or a path ending in .toml or .py."),
+    "E0271": Code("an unusable manifest", "A SPEC.toml or corpus manifest can't be read, is no TOML, or doesn't fit "
+                  "the schema. The line is where the trouble is.", "docs/spec.schema.json is the schema."),
+    "E0272": Code("a manifest contradicts itself", "An operator has two sources, or two specializations of a kernel "
+                  "have one name.", "Give each its own name."),
+    "E0273": Code("a manifest's source is missing", "The module or file that an operator names isn't there.",
+                  "Install the package, or correct the path (it is relative to the manifest)."),
+    "E0301": Code("no rule", "No rule says what this function, method or attribute is in cuTile Rust for these "
+                  "operands. It became a Hole.", "Write it with operations that have a rule. Adding a rule is one row "
+                  "in transpiler/rules and one case."),
+    "E0302": Code("not supported, for a reason", "There is a row for this construct, and it says why there is no "
+                  "translation; often a limit of cutile. It became a Hole.", "The message names the reason; rewrite "
+                  "the kernel without the construct."),
+    "E0304": Code("64-bit indices", "An array is indexed with int64, which has no translation yet. It became a Hole.",
+                  "Use arrays whose sizes and strides fit in 32 bits."),
+    "E0310": Code("return inside a loop", "Leaving a kernel or helper from inside a loop has no translation. It became "
+                  "a Hole.", "Set a flag, leave the loop, and return after it."),
+    "E0311": Code("a loop over something else than a range", "Only `for i in range(...)` has a translation. It became "
+                  "a Hole.", "Loop over range(...)."),
+    "E0312": Code("break inside a for loop", "It became a Hole.", "Use `while`."),
+    "E0401": Code("the kernel is ill-typed", "The operands don't fit: cuTile Python refuses this program too (then "
+                  "the verdict is `rejected`, with its own message).", "Correct the kernel."),
+    "E0601": Code("an operation has no Rust form", "The kernel was understood, but this operation with these "
+                  "attributes can't be written in cutile. It became a Hole.", "Rewrite the kernel without it."),
+    "E0602": Code("a constant has no Rust form", "The constant's value or type can't be written in cutile. It became a "
+                  "Hole.", "Use another dtype, or compute the value."),
+    "E0603": Code("a loop has no Rust form", "Loops in cutile count in some integer types only. It became a Hole.",
+                  "Count in int32."),
+    "E0604": Code("a branch has no Rust form", "A branch that leaves a loop can't also hand on a new value. It became "
+                  "a Hole.", "Assign the value before the branch, or set a flag."),
+    "E0605": Code("a return has no Rust form", "`return` inside a branch or loop can't be written in cutile here. It "
+                  "became a Hole.", "Move the rest into the other branch."),
+    "E0650": Code("a tool is missing", "A program or header of NVIDIA's packages, or the C compiler, isn't there.",
+                  "Install the package that the message names."),
+    "E0651": Code("an unusable toolkit", "TRANSPILE_TOOLKIT names a directory without what is needed, or the headers "
+                  "lie in different environments.", "Unset TRANSPILE_TOOLKIT to use the installed packages."),
+    "E0652": Code("a tool failed", "tileirdisasm or another tool of NVIDIA's did not run, or ended with an error.",
+                  "Reinstall nvidia-cuda-tileiras; report it if that doesn't help."),
+    "E0660": Code("the assembler refuses the kernel", "tileiras can't assemble this Tile IR for the architecture. When "
+                  "it is the reference's own, the machine code is `refused`; the verdict stays what the comparison "
+                  "said.", "Choose another architecture or another specialization."),
+    "E0661": Code("the assembler took too long", "tileiras did not finish within the time limit.",
+                  "Leave --cubin away for this kernel."),
+    "E0662": Code("the machine code can't be read", "A cubin lacks a section that has to be compared. A missing "
+                  "section is an error, never equality.", _REPORT),
+    "E0681": Code("unknown Tile IR operation", _JUDGE, _REPORT),
+    "E0682": Code("unknown part of a Tile IR operation", _JUDGE, _REPORT),
+    "E0683": Code("malformed Tile IR text", _JUDGE, _REPORT),
+    "E0684": Code("not a tile type", _JUDGE, _REPORT),
+    "E0685": Code("wrong number of entries in the Tile IR", _JUDGE, _REPORT),
+    "E0686": Code("undefined value in the Tile IR", _JUDGE, _REPORT),
+    "E0687": Code("control flow without a meaning for the judge", _JUDGE, _REPORT),
+    "E0701": Code("the programs differ in structure", "The translation computes something else than the original, or "
+                  "the judge can't see that it is the same. The smallest differing part is shown, with both lines. The "
+                  "verdict is `differs`.", _REPORT),
+    "E0702": Code("the programs differ in an effect", "A load, store, atomic, print or assertion is on one side only, "
+                  "or in another order. The verdict is `differs`.", _REPORT),
+    "E0703": Code("the programs differ in facts", "One side knows a divisor or a bound that the other one doesn't; "
+                  "facts decide which code is generated. The verdict is `differs`.", _REPORT),
+    "E0704": Code("the programs differ in hints", "Occupancy, clusters, latency or the like don't resolve to the same "
+                  "values for the target. The verdict is `differs`.", _REPORT),
+    "E0705": Code("the programs differ in their parameters", "A parameter is used on one side only, or has another "
+                  "type. The verdict is `differs`.", _REPORT),
+    "E0706": Code("the machine code differs", "Both sides were assembled, and the code or what belongs to it "
+                  "(registers, shared memory, cluster) isn't the same. The comparison of Tile IR stands beside it.",
+                  "A note, not a verdict; please report it."),
+    "E0711": Code("the generated Rust doesn't compile", "cutile's compiler refuses kernel.rs for this specialization.",
+                  _REPORT),
+    "E0801": Code("wrong usage", "The command line can't be understood.", "`transpile --help` and `transpile COMMAND "
+                  "--help` show how to use it."),
+    "E0802": Code("not built yet", "The command belongs to the tool, but this version doesn't have it.",
+                  "`transpile --help` lists what there is."),
+    "E0803": Code("not an architecture", "Architectures are written as sm_90 or sm_100.", "Correct the name."),
+    "E0804": Code("not a shard", "Shards are written I/N with I from 1 to N.", "Write for example --shard 2/4."),
+    "E0805": Code("the spec says nothing of the file", "No operator of the SPEC.toml has this source file as its path "
+                  "or its stem as its name.", "Correct the operator's `path` or `name`."),
+    "E0806": Code("two sources for one operator", "An operator is called after its file, and its folder in DIR too.",
+                  "Translate the files one at a time, each with its own `-o`, or rename one."),
+    "E0807": Code("nothing is known of a kernel's arguments", "Neither a spec nor a launch in the file says what the "
+                  "kernel is called with, so there was nothing to translate it for.",
+                  "Give a SPEC.toml with `--spec`."),
+    "E0811": Code("not a report", "A file given to `merge` isn't JSON that transpile wrote.",
+                  "Give the files that `--json` wrote."),
+    "E0812": Code("reports that contradict each other", "The reports don't come from shards of one batch: a source, an "
+                  "entry or a verdict isn't the same.", "Make the shards again from the same sources and versions."),
+    "E0820": Code("the output folder holds something else", "transpile only writes into a new or empty folder, or one "
+                  "that it wrote itself, so that nothing of yours is lost.",
+                  "Choose another folder with `-o`, or move it away."),
+    "E0821": Code("not a folder that transpile wrote", "`verify` needs the manifest.json in it.",
+                  "Name the folder that was given to `-o`."),
+    "E0822": Code("the output folder is damaged", "manifest.json or a file that it names can't be read, or another "
+                  "version wrote it.", "Translate the sources again."),
+    "E0823": Code("the output can't be written", "The disk is full, or the place may not be written to. Nothing was "
+                  "changed.", "Choose another place."),
+    "E0900": Code("internal error", "Something happened in transpile that must not happen.",
+                  "Please report it with the output of a run with TRANSPILE_DEBUG=1."),
+    "E0901": Code("a worker process ended", "A worker crashed or was stopped for taking too long; what it was at "
+                  "counts as `error`, the rest went on.", "Please report it."),
+    "W0202": Code("a hint is taken from the specialization", "The decorator's hint is an argument of the function that "
+                  "makes the kernel.", "State the hint in the specialization."),
+    "W0270": Code("no launch was found", "No call of ct.launch in the file launches this kernel, so its "
+                  "specializations were made up.", "Give a SPEC.toml with `--spec`."),
+    "W0271": Code("which kernel is launched is unclear", "The kernel of a launch can't be found out without running "
+                  "the file.", "Name the kernel in the launch."),
+    "W0272": Code("the arguments of a launch are unclear", "They can't be found out without running the file.",
+                  "Pass a tuple, or give a SPEC.toml."),
+    "W0273": Code("an argument was assumed", "Nothing in the file says what the kernel gets for this parameter; a "
+                  "plausible value was taken.", "Give a SPEC.toml with `--spec`."),
+}  # fmt: skip
+
+CODES: dict[str, Code] = dict(sorted(
+    {**{code: Code(row.what, _CONSTRUCT, f"{row.help[:1].upper()}{row.help[1:]}.") for code, row in CONSTRUCTS.items()},
+     **_OWN}.items()
+))  # fmt: skip

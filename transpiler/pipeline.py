@@ -1,0 +1,179 @@
+"""The passes, in order: a source file to the translation of an operator.
+
+    load -> specialize -> passes -> emit entries -> emit the operator -> plan the checks
+
+``verify`` does the rest: compile, export the reference, compare.  ``trace`` sees every intermediate form.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from transpiler import passes
+from transpiler.diagnostics import Diagnostic, TranspileError
+from transpiler.emit.abi import EntryAbi
+from transpiler.emit.entry import EmittedEntry, emit_entry
+from transpiler.emit.inputs import compile_inputs
+from transpiler.emit.render import EmittedModule, emit_operator
+from transpiler.frontend import load_program
+from transpiler.internal import internal_error
+from transpiler.ir import hir, tir
+from transpiler.jobs import KernelJob, OperatorJob, unknown_kernel
+from transpiler.reference.closure import Closure, extract_closure
+from transpiler.reference.source import SourceTree
+from transpiler.rules import table
+from transpiler.spec import Specialization
+from transpiler.specialize.conditions import condition_text
+from transpiler.specialize.kernel import specialize
+from transpiler.translation import KERNEL_FILE, CheckPlan, EntryPlan, KernelPlan, OperatorPlan, Translation
+
+Trace = Callable[[str, str, Any], None]
+"""Called with a stage (hir, tir, rust), what it is of, and the form."""
+
+
+@dataclass
+class _Residual:
+    """One specialization on its way: the program that is left of the kernel, or why there is none."""
+
+    kernel: str
+    specialization: Specialization
+    program: tir.Kernel | None = None
+    emitted: EmittedEntry | None = None
+    problem: Diagnostic | None = None
+
+
+def translate(job: OperatorJob, trace: Trace = lambda _stage, _of, _form: None) -> Translation:
+    """Translate one operator; raises TranspileError where nothing of it can be translated (E010x, E0201)."""
+    program = load_program(job.path, display=job.display)
+    _known_kernels(program, job)
+    trace("hir", job.name, program)
+    residuals = [_specialized(program, k.name, s, trace) for k in job.kernels for s in k.specializations]
+    programs = [(r.program, r.emitted) for r in _specific_first(residuals) if r.program and r.emitted]
+    module = emit_operator(job.name, programs, program.modules[program.main].path)
+    trace("rust", job.name, module.text)
+    closures, refusals = _closures(job)
+    kernels = tuple(_kernel_plan(program, job, k, residuals, module, refusals.get(k.name)) for k in job.kernels)
+    return Translation(_operator_plan(program, job, module, kernels), {KERNEL_FILE: module.text}, closures)
+
+
+def _specialized(program: hir.Program, kernel: str, one: Specialization, trace: Trace) -> _Residual:
+    """Specialize a kernel, run the passes over what is left, and emit it."""
+    residual = _Residual(kernel, one)
+    try:
+        left = passes.run(specialize(program, kernel, one, table()))
+        trace("tir", f"{kernel} [{one.name}]", left)
+        residual.program, residual.emitted = left, emit_entry(left)
+    except TranspileError as refusal:
+        residual.problem = refusal.diagnostic
+    except Exception as exc:
+        residual.problem = internal_error(exc, program.modules[program.main].functions[kernel].span)
+    return residual
+
+
+def _specific_first(residuals: Iterable[_Residual]) -> list[_Residual]:
+    """Order by the number of conditions, most first: an entry is tried before those that ask for less."""
+    return sorted(residuals, key=lambda r: -len(r.emitted.conditions) if r.emitted else 0)
+
+
+def _known_kernels(program: hir.Program, job: OperatorJob) -> None:
+    for kernel in job.kernels:
+        if kernel.name not in program.kernels:
+            raise unknown_kernel(kernel.name, program.kernels, program.modules[program.main].path)
+
+
+def _closures(job: OperatorJob) -> tuple[dict[str, Closure], dict[str, Diagnostic]]:
+    """Extract what the reference needs of each kernel, or say why that can't be done."""
+    closures: dict[str, Closure] = {}
+    refusals: dict[str, Diagnostic] = {}
+    try:
+        tree = SourceTree(job.path, job.display)
+    except TranspileError as refusal:
+        return {}, {kernel.name: refusal.diagnostic for kernel in job.kernels}
+    for kernel in job.kernels:
+        try:
+            closures[kernel.name] = extract_closure(tree, kernel.name)
+        except TranspileError as refusal:
+            refusals[kernel.name] = refusal.diagnostic
+    return closures, refusals
+
+
+# Plans
+
+
+def _operator_plan(
+    program: hir.Program, job: OperatorJob, module: EmittedModule, kernels: tuple[KernelPlan, ...]
+) -> OperatorPlan:
+    digest = hashlib.sha256(job.path.read_bytes()).hexdigest()
+    lines = tuple((line, span.file, span.line) for line, span in sorted(module.line_map.items()))
+    source = program.modules[program.main].path
+    return OperatorPlan(name=job.name, source=source, sha256=digest, module=module.module, lines=lines, kernels=kernels)
+
+
+def _kernel_plan(
+    program: hir.Program, job: OperatorJob, kernel: KernelJob, residuals: Sequence[_Residual], module: EmittedModule,
+    refusal: Diagnostic | None,
+) -> KernelPlan:  # fmt: skip
+    """Plan a kernel's checks under its entries; what has no entry goes under one of its own at the end."""
+    mine = [r for r in residuals if r.kernel == kernel.name]
+    order = [r for r in _specific_first(residuals) if r.program and r.emitted]
+    entry_of = {id(r): name for r, name in zip(order, module.entries, strict=True)}
+    abis = [entry for abi in module.kernel_abis if abi.kernel == kernel.name for entry in abi.entries]
+    entries = [_entry_plan(entry, mine, entry_of, job, refusal) for entry in abis]
+    lost = tuple(_check_plan(r, None, job, refusal) for r in mine if id(r) not in entry_of)
+    if lost:
+        entries.append(EntryPlan(name="", condition="no entry could be made", checks=lost))
+    diagnostics = list(kernel.diagnostics)
+    if not kernel.specializations:
+        diagnostics.append(_nothing_known(program, kernel))
+    function = program.modules[program.main].functions[kernel.name]
+    closure = "" if refusal else f"reference/{kernel.name}.closure"
+    return KernelPlan(
+        name=kernel.name, line=function.span.line, closure=closure, diagnostics=tuple(diagnostics),
+        entries=tuple(entries),
+    )  # fmt: skip
+
+
+def _nothing_known(program: hir.Program, kernel: KernelJob) -> Diagnostic:
+    span = program.modules[program.main].functions[kernel.name].span
+    return Diagnostic("E0807", f"no specialization of `{kernel.name}` is known, so nothing of it was translated",
+                      "give a SPEC.toml with `--spec`, or call ct.launch in the same file", "error", span)  # fmt: skip
+
+
+def _entry_plan(
+    entry: EntryAbi, mine: Sequence[_Residual], entry_of: dict[int, str], job: OperatorJob, refusal: Diagnostic | None
+) -> EntryPlan:
+    checks = tuple(_check_plan(r, entry, job, refusal) for r in mine if entry_of.get(id(r)) == entry.name)
+    paths = entry.alternatives or (entry.conditions,)
+    texts = list(dict.fromkeys(condition_text(path) for path in paths))
+    condition = texts[0] if len(texts) == 1 else " or ".join(f"({text})" for text in texts)
+    generics = tuple(generic.name for generic in entry.generics)
+    return EntryPlan(name=entry.name, condition=condition, generics=generics, checks=checks)
+
+
+def _check_plan(residual: _Residual, entry: EntryAbi | None, job: OperatorJob, refusal: Diagnostic | None) -> CheckPlan:
+    """Plan one check: what to compile, or the verdict where it is known already."""
+    one = residual.specialization
+    plan = CheckPlan(specialization=one, target=one.target or job.target)
+    holes = _holes(residual)
+    if holes:
+        return plan.model_copy(update={"outcome": "unmapped", "diagnostics": holes})
+    if refusal is not None:
+        return plan.model_copy(update={"outcome": "error", "diagnostics": (refusal,)})
+    if residual.problem is not None or entry is None:
+        problems = (residual.problem,) if residual.problem is not None else ()
+        return plan.model_copy(update={"diagnostics": problems})
+    try:
+        return plan.model_copy(update={"inputs": compile_inputs(entry, one)})
+    except TranspileError as exc:
+        return plan.model_copy(update={"diagnostics": (exc.diagnostic,)})
+
+
+def _holes(residual: _Residual) -> tuple[Diagnostic, ...]:
+    """What of the kernel has no mapping, each place once."""
+    if residual.program is None:
+        return ()
+    emitted = residual.emitted.diagnostics if residual.emitted is not None else ()
+    return tuple(dict.fromkeys((*residual.program.holes, *(d for d in emitted if d.severity == "error"))))

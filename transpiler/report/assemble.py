@@ -1,0 +1,92 @@
+"""From the results of a run to the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from transpiler import toolkit
+from transpiler.batch import Results
+from transpiler.diagnostics import Diagnostic, Span
+from transpiler.report.model import (
+    Check,
+    DiagnosticRow,
+    Entry,
+    Kernel,
+    Operator,
+    Report,
+    count,
+    diagnostic_row,
+    make_report,
+)
+from transpiler.translation import CheckKey, EntryPlan, Failure, KernelPlan, OperatorPlan
+from transpiler.verify import CheckResult
+
+
+def report(results: Results, *, seconds: float) -> Report:
+    """Return the report of a run. The reference's seconds are what as many workers would need for it alone."""
+    operators = [_operator(results, plan) for plan in results.plans()]
+    operators += [_failure(results.failures[name]) for name in sorted(results.failures)]
+    reference = results.timing.reference / max(1, results.timing.workers)
+    return make_report(toolkit.versions(), operators, seconds=seconds, reference_seconds=reference)
+
+
+def drop_checks(made: Report) -> None:
+    """Leave the entries only, for ``--variants``; what has no entry goes, but for its diagnostics."""
+    for operator in made.operators:
+        for kernel in operator.kernels:
+            lost = [entry for entry in kernel.entries if not entry.name]
+            if len(lost) == len(kernel.entries):
+                kernel.diagnostics += [row for entry in lost for check in entry.checks for row in check.diagnostics]
+            kernel.entries = [entry for entry in kernel.entries if entry.name]
+            for entry in kernel.entries:
+                entry.checks = []
+    made.totals = count(made.operators)
+
+
+def diagnostic(row: DiagnosticRow) -> Diagnostic:
+    """Return a row of a report as the diagnostic that it was made from."""
+    return Diagnostic(row.code, row.message, row.help, row.severity, Span(row.file, row.line, row.column))
+
+
+def _operator(results: Results, plan: OperatorPlan) -> Operator:
+    kernels = [_kernel(results, plan, index, kernel) for index, kernel in enumerate(plan.kernels)]
+    return Operator(name=plan.name, source=plan.source, kernels=kernels)
+
+
+def _kernel(results: Results, plan: OperatorPlan, index: int, kernel: KernelPlan) -> Kernel:
+    entries = []
+    for number, entry in enumerate(kernel.entries):
+        checks = []
+        for position, check in enumerate(entry.checks):
+            result = results.checks.get(CheckKey(plan.name, index, number, position))
+            if result is not None:
+                checks.append(_check(check.specialization.name, check.target, result))
+        entries.append(_entry(entry, checks))
+    return Kernel(name=kernel.name, line=kernel.line, diagnostics=_rows(kernel.diagnostics), entries=entries)
+
+
+def _entry(entry: EntryPlan, checks: list[Check]) -> Entry:
+    return Entry(name=entry.name, condition=entry.condition, generics=list(entry.generics), checks=checks)
+
+
+def _check(name: str, target: str, result: CheckResult) -> Check:
+    return Check(
+        specialization=name, target=target, verdict=result.verdict, machine_code=dict(result.machine_code),
+        diagnostics=_rows(result.diagnostics), seconds=round(result.seconds, 4),
+    )  # fmt: skip
+
+
+def _failure(failed: Failure) -> Operator:
+    """An operator of which nothing could be translated: every check of it is an error."""
+    row = diagnostic_row(failed.diagnostic)
+    kernels = []
+    for name, specializations in failed.kernels:
+        checks = [Check(specialization=s.name, target=s.target or failed.target, verdict="error", diagnostics=[row])
+                  for s in specializations]  # fmt: skip
+        kernels.append(Kernel(name=name, line=0, entries=[
+            Entry(name="", condition="no entry could be made", generics=[], checks=checks)]))  # fmt: skip
+    return Operator(name=failed.name, source=failed.source, kernels=kernels, diagnostics=[row])
+
+
+def _rows(diagnostics: Iterable[Diagnostic]) -> list[DiagnosticRow]:
+    return [diagnostic_row(one) for one in diagnostics]
