@@ -104,7 +104,7 @@ def _collect(pool: Pool | _Inline, results: Results, options: Options, progress:
             results.checks.update(found)
             for one in found.values():
                 results.timing.add(one.reference_seconds, one.equivalences)
-            progress(len(found), task.rust.module)
+            progress(len(found), task.checks[0][0].operator)
 
 
 def _submit_checks(

@@ -116,8 +116,12 @@ def _print_file(report: Report, options: FileOptions, sources: SourceCache) -> N
 
 
 def _complain(report: Report, sources: SourceCache) -> None:
-    """Print every diagnostic once, with its source line; the first of many."""
-    rows = list(dict.fromkeys(assemble.diagnostic(row) for row in diagnostics_of(report)))
+    """Print every diagnostic once for its place, with its source line; the first of many."""
+    seen: dict[tuple[str, ...], Diagnostic] = {}
+    for one in map(assemble.diagnostic, diagnostics_of(report)):
+        first = one.message.partition("\n")[0]
+        seen.setdefault((one.code, first, one.span.file, str(one.span.line), str(one.span.column)), one)
+    rows = list(seen.values())
     err = console(sys.stderr)
     for text in render_all(rows[:_SHOWN], sources):
         err.print(text, soft_wrap=True)

@@ -28,7 +28,7 @@ from transpiler.rules import table
 from transpiler.spec import Specialization
 from transpiler.specialize.conditions import condition_text
 from transpiler.specialize.kernel import specialize
-from transpiler.translation import KERNEL_FILE, CheckPlan, EntryPlan, KernelPlan, OperatorPlan, Translation
+from transpiler.translation import KERNEL_FILE, CheckPlan, EntryPlan, KernelPlan, OperatorPlan, Translation, write_lines
 
 Trace = Callable[[str, str, Any], None]
 """Called with a stage (hir, tir, rust), what it is of, and the form."""
@@ -107,7 +107,7 @@ def _operator_plan(
     program: hir.Program, job: OperatorJob, module: EmittedModule, kernels: tuple[KernelPlan, ...]
 ) -> OperatorPlan:
     digest = hashlib.sha256(job.path.read_bytes()).hexdigest()
-    lines = tuple((line, span.file, span.line) for line, span in sorted(module.line_map.items()))
+    lines = write_lines(module.line_map, module.text.count("\n"))
     source = program.modules[program.main].path
     return OperatorPlan(name=job.name, source=source, sha256=digest, module=module.module, lines=lines, kernels=kernels)
 

@@ -6,6 +6,7 @@ start from the same data.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -55,13 +56,13 @@ class KernelPlan(Model):
 
 
 class OperatorPlan(Model):
-    """One operator. ``lines`` maps lines of kernel.rs to a file and line of the Python source."""
+    """One operator. ``lines`` says where the lines of kernel.rs come from (see :func:`write_lines`)."""
 
     name: str
     source: str
     sha256: str
     module: str
-    lines: tuple[tuple[int, str, int], ...] = ()
+    lines: tuple[str, ...] = ()
     kernels: tuple[KernelPlan, ...] = ()
 
 
@@ -114,6 +115,29 @@ def check_keys(plan: OperatorPlan) -> list[CheckKey]:
 def place_of(plan: OperatorPlan, kernel: KernelPlan) -> Span:
     """Return where a kernel's ``def`` is."""
     return Span(plan.source, kernel.line, 1)
+
+
+def write_lines(spans: dict[int, Span], count: int) -> tuple[str, ...]:
+    """Write a map of kernel.rs: ``15 softmax.py:4`` for each line where the place changes, ``15`` where it ends."""
+    out: list[str] = []
+    last = ""
+    for line in range(1, count + 1):
+        span = spans.get(line)
+        place = f" {span.file}:{span.line}" if span is not None and span.line else ""
+        if place != last:
+            out.append(f"{line}{place}")
+            last = place
+    return tuple(out)
+
+
+def read_lines(lines: Iterable[str]) -> dict[int, tuple[str, int]]:
+    """Read what :func:`write_lines` wrote; a line that comes from nowhere has the place ("", 0)."""
+    out: dict[int, tuple[str, int]] = {}
+    for text in lines:
+        line, _, place = text.partition(" ")
+        file, _, number = place.rpartition(":")
+        out[int(line)] = (file, int(number or 0))
+    return out
 
 
 @dataclass

@@ -17,7 +17,7 @@ from transpiler.diagnostics import Diagnostic, Span, TranspileError
 from transpiler.emit.abi import CompileInputs
 from transpiler.report.model import MachineCode, Verdict
 from transpiler.spec import Specialization
-from transpiler.translation import CheckKey, OperatorPlan, Translation, place_of
+from transpiler.translation import CheckKey, OperatorPlan, Translation, place_of, read_lines
 
 if TYPE_CHECKING:
     from transpiler import _rust
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _CODES = {"structure": "E0701", "effect": "E0702", "fact": "E0703", "hint": "E0704", "signature": "E0705"}
 _KEPT_MODULES = 4
 LineMap = dict[int, tuple[str, int]]
-"""Line of kernel.rs -> file and line of the Python source."""
+"""Line of kernel.rs -> file and line of the Python source, for every line where that changes (0: nothing)."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,9 @@ class RustText:
 
     def python_span(self, line: int, column: int = 1) -> Span:
         """Return the Python line that a line of the Rust text came from, or the Rust line where none is known."""
-        for candidate in range(line, 0, -1):
-            if candidate in self.lines:
-                file, number = self.lines[candidate]
-                return Span(file, number, 1)
-        return Span(self.display, line, column)
+        start = max((first for first in self.lines if first <= line), default=0)
+        file, number = self.lines.get(start, ("", 0))
+        return Span(file, number, 1) if number else Span(self.display, line, column)
 
 
 @dataclass(frozen=True)
@@ -189,8 +187,8 @@ class Judge:
     ) -> CheckResult:  # fmt: skip
         """Add what the machine code of both sides says for one architecture, compiled for that architecture."""
         outcome, reasons = self._machine_code(arch, bytecode, rust, closure, task)
-        notes = tuple(Diagnostic("E0706" if outcome == "differs" else "E0660", f"{arch}: {reason}", "", "note", task.place)
-                      for reason in reasons)  # fmt: skip
+        code = "E0706" if outcome == "differs" else "E0660"
+        notes = tuple(Diagnostic(code, f"{arch}: {reason}", "", "note", task.place) for reason in reasons)
         codes: dict[str, MachineCode] = {**result.machine_code, arch: outcome}
         return replace(result, diagnostics=(*result.diagnostics, *notes), machine_code=codes)
 
@@ -218,8 +216,7 @@ class Judge:
 def rust_text(translation: Translation) -> RustText:
     """Return an operator's kernel.rs with the map of its lines."""
     plan = translation.plan
-    lines = {line: (file, number) for line, file, number in plan.lines}
-    return RustText(plan.module, translation.text, lines, f"{plan.name}/kernel.rs")
+    return RustText(plan.module, translation.text, read_lines(plan.lines), f"{plan.name}/kernel.rs")
 
 
 def tasks_of(plan: OperatorPlan, keys: Iterable[CheckKey]) -> Iterator[tuple[CheckKey, CheckTask, CheckResult | None]]:
