@@ -161,7 +161,7 @@ def _optimization_hints(hints: dict[str, Any]) -> str:
         for target, v in by_target.items():
             targets.setdefault(target, []).append(f"{rust_name} = {v}")
     order = sorted(targets, key=lambda t: (t != "default", t))
-    return ", ".join(f"{t} = ({', '.join(targets[t])},)" for t in order)
+    return " ".join(f"{t} = ({', '.join(targets[t])},)," for t in order)
 
 
 def _key(function: rust.Fn, names: dict[Key, str], generics: tuple[Generic, ...]) -> str:

@@ -112,9 +112,7 @@ class Generics:
         if tensor.op is None or tensor.op.opcode != "tensor":
             return axis
         use = self.kernel.arrays[tensor.op.attrs["name"]]
-        if op.opcode == "dim":
-            return axis
-        return sum(s is None for s in use.strides[:axis])
+        return sum(s is None for s in (use.dims if op.opcode == "dim" else use.strides)[:axis])
 
     # -- the result -------------------------------------------------------------------------------
     def collected(self) -> tuple[Generic, ...]:

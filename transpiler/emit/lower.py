@@ -24,6 +24,8 @@ from transpiler.select.params import keys, parameters
 Key = Hashable
 MAX_NODES = 14  # of an expression that is held back
 _ARITHMETIC = frozenset({"addf", "subf", "mulf", "divf", "fma"})
+# Operands inside `Some(..)` must be variables: the compiler can't infer the type of anything else there.
+_VARIABLES_ONLY = frozenset({"load_ptr", "store_ptr", "atomic_rmw", "atomic_cas", "print"})
 _DEFAULT_HINTS = {
     "reduce": {"add": "sum", "mul": "product"}, "load_view": "tile", "load_ptr": "values", "base": "pointer",
     "offset": "pointer", "cmpi": "mask", "cmpf": "mask", "andi": "mask", "iota": "lane", "mma": "product",
@@ -219,6 +221,8 @@ class Lowering:
         if v.hint or self.uses.count(v) != 1 or op.opcode in EFFECTS:
             return False
         user = self.uses.users[v][0]
+        if user.opcode in _VARIABLES_ONLY:
+            return False
         return self.uses.block_of[user] is self.uses.block_of[op] and sum(1 for _ in rust.subexpressions(e)) <= MAX_NODES
 
     # -- special operations -----------------------------------------------------------------------
@@ -265,7 +269,8 @@ def _constant(self: Lowering, op: Op) -> None:
         self.literals.setdefault(sym, Condition(sym, op.attrs["value"], op.span))
     users = self.uses.users.get(v, [])
     arithmetic = bool(users) and all(u.opcode in _ARITHMETIC and _has_other_operand(u) for u in users)
-    if not v.hint and (c.nest or arithmetic) and v not in self.targets:
+    optional = any(u.opcode in _VARIABLES_ONLY for u in users)
+    if not v.hint and (c.nest or arithmetic) and not optional and v not in self.targets:
         self.bound[v] = c.expr
     elif not self.assign_target(op, c.expr):
         self.let(v, c.expr, op)

@@ -309,7 +309,7 @@ class Printer:
         """One line of text, with parentheses where an outer operator of ``strength`` needs them."""
         match e:
             case Var(key=key):
-                return self.names.get(key, f"?{key}")
+                return self.names[key]
             case Text(text=text):
                 return text
             case Call():

@@ -22,7 +22,10 @@ def _constant(name: str, generic: str, value: str, element: str, doc: str) -> st
 
 
 def _scalar_constant(name: str, value: str, element: str, doc: str) -> str:
-    return f"/// {doc}\n{_CONSTANT}\nfn {name}(value: {value}) -> Tile<{element}, {{ [] }}> {{\n    unreachable!()\n}}\n"
+    return (
+        f"/// {doc}\n{_CONSTANT}\nfn {name}(value: {value}) -> Tile<{element}, {{ [] }}> {{\n"
+        "    let _ = value;\n    unreachable!()\n}\n"
+    )
 
 
 def _grid(name: str, op: str, doc: str) -> str:

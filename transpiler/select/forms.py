@@ -100,6 +100,8 @@ def instantiate(e: rust.Expr, params: Mapping[str, rust.Expr | str]) -> rust.Exp
         return rust.Text(value) if isinstance(value, str) else value
     if isinstance(e, rust.Text):
         return rust.Text(_fill(e.text, params))
+    if isinstance(e, rust.Index) and "$" in e.index:
+        e = rust.Index(e.base, _fill(e.index, params), e.dot)
     if isinstance(e, rust.Call) and "$" in e.func:
         e = rust.Call(_fill(e.func, params), e.args)
     return rust.map_children(e, lambda c: instantiate(c, params))
