@@ -1,0 +1,80 @@
+//! What the compiler may rely on, derived from a call as the reference's JIT does.
+//!
+//! Found in the recorded launches, without an exception: extents are known to be divisible by 16 or not at
+//! all, strides by 16 bytes or not at all, and addresses by 16 bytes or not at all. Strides of 1 are compiled
+//! in, extents of 1 too where the entry's type has a place for them. Scalars have no facts.
+
+use super::call::Call;
+use super::choose::{Argument, static_extent};
+use super::dtype::DType;
+use super::table::Extent;
+
+/// What is known of one array. The lists have one item per axis; -1 is a stride that is read at run time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArrayFacts {
+    /// Strides that are compiled in.
+    pub strides: Vec<i32>,
+    /// Divisors of the extents.
+    pub shape_div: Vec<i32>,
+    /// Divisors of the strides.
+    pub stride_div: Vec<i32>,
+    /// Divisor of the address, in bytes.
+    pub base_div: i32,
+    /// Whether the entry's type fixes the extent.
+    pub static_shape: Vec<bool>,
+}
+
+/// The known divisor of an extent.
+pub fn shape_divisor(extent: i64) -> i32 {
+    if extent % 16 == 0 { 16 } else { 1 }
+}
+
+/// The known divisor of a stride, in elements; a stride of 1 is compiled in and has none.
+pub fn stride_divisor(stride: i64, dtype: DType) -> i32 {
+    let whole = (16 / dtype.bytes()).max(1);
+    if stride != 1 && stride % whole == 0 { whole as i32 } else { 1 }
+}
+
+/// The known divisor of an address, in bytes.
+pub fn base_divisor(data: u64) -> i32 {
+    if data.is_multiple_of(16) { 16 } else { 1 }
+}
+
+/// The facts about an array of a call.
+pub fn array_facts(call: &Call<'_>, index: usize, extents: &[Extent], generics: &[Argument]) -> ArrayFacts {
+    let dtype = call.element(index).unwrap_or(DType::I8);
+    let strides = call.strides(index);
+    ArrayFacts {
+        strides: strides.iter().map(|&stride| if stride == 1 { 1 } else { -1 }).collect(),
+        shape_div: call.shape(index).iter().map(|&extent| shape_divisor(extent)).collect(),
+        stride_div: strides.iter().map(|&stride| stride_divisor(stride, dtype)).collect(),
+        base_div: base_divisor(call.array(index).data),
+        static_shape: extents.iter().map(|&extent| static_extent(extent, generics).is_some()).collect(),
+    }
+}
+
+/// The same facts as a few bits, so that a launch finds its function quickly.
+pub(crate) fn array_bits(call: &Call<'_>, index: usize) -> u64 {
+    let dtype = call.element(index).unwrap_or(DType::I8);
+    let mut bits = u64::from(base_divisor(call.array(index).data) > 1);
+    for (&extent, &stride) in call.shape(index).iter().zip(call.strides(index)) {
+        let axis = [shape_divisor(extent) > 1, stride == 1, stride_divisor(stride, dtype) > 1];
+        bits = axis.iter().fold(bits, |bits, &fact| bits << 1 | u64::from(fact));
+    }
+    bits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn divisors_are_all_or_nothing() {
+        assert_eq!([0, 1, 8, 16, 24, 48].map(shape_divisor), [16, 1, 1, 16, 1, 16]);
+        assert_eq!([1, 2, 4, 12, 16].map(|stride| stride_divisor(stride, DType::F32)), [1, 1, 4, 4, 4]);
+        assert_eq!([1, 4, 8].map(|stride| stride_divisor(stride, DType::BF16)), [1, 1, 8]);
+        assert_eq!([8, 16].map(|stride| stride_divisor(stride, DType::F8E5M2)), [1, 16]);
+        assert_eq!([3, 2].map(|stride| stride_divisor(stride, DType::F64)), [1, 2]);
+        assert_eq!([0x1000, 0x1008].map(base_divisor), [16, 1]);
+    }
+}

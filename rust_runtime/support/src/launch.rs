@@ -1,0 +1,290 @@
+//! From a call to a running kernel: the only part that needs cutile and a device.
+
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_void};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use cutile::cuda_async::device_context::Validator;
+use cutile::cuda_core::sys::CUstream;
+use cutile::cuda_core::{Context, Function, Stream, launch_kernel, launch_kernel_pdl};
+use cutile::cutile_compiler::ast::Module;
+use cutile::cutile_compiler::cuda_tile_runtime_utils::get_gpu_name;
+use cutile::cutile_compiler::specialization::{DivHint, SpecializationBits};
+use cutile::tile_kernel::{
+    CompileOptions, DebugInfoLevel, ExecutionContext, compile_from_context, validate_launch_checks,
+    validate_programmatic_dependent_launch,
+};
+
+use super::abi::{Launch, RawValue, TensorDesc, flag};
+use super::call::Call;
+use super::choose::{Chosen, choose};
+use super::dtype::DType;
+use super::facts::{ArrayFacts, array_bits, array_facts};
+use super::plan::describe;
+use super::py::Value;
+use super::status::{Failure, Status, cutile_kernels_last_plan, guarded, set_plan};
+use super::table::{Kernel, Param};
+
+/// The module that a kernel's entries are in, and what was compiled of it so far.
+pub struct Program {
+    ast: fn() -> Module,
+    module: &'static str,
+    source_hash: &'static str,
+    compiled: RwLock<BTreeMap<Box<[u64]>, Arc<Compiled>>>,
+}
+
+struct Compiled {
+    function: Arc<Function>,
+    validator: Arc<Validator>,
+}
+
+impl Program {
+    /// The program of the module that `#[cutile::module]` generated `ast` and `source_hash` in.
+    pub const fn new(ast: fn() -> Module, module: &'static str, source_hash: &'static str) -> Self {
+        Self { ast, module, source_hash, compiled: RwLock::new(BTreeMap::new()) }
+    }
+
+    fn known(&self, key: &[u64]) -> Option<Arc<Compiled>> {
+        self.compiled.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+
+    /// Compiles what the call needs; two threads that ask for the same wait for one compilation.
+    fn compile(&self, call: &Call<'_>, chosen: &Chosen, context: &Arc<Context>) -> Result<Compiled, Failure> {
+        // SAFETY: the stream is the caller's, of the primary context; nothing is enqueued here, and the borrow
+        // ends with this call.
+        let stream = unsafe { Stream::borrow_raw(call.launch.stream as *mut c_void, context) };
+        let arrays: Vec<_> = array_params(call, chosen).collect();
+        let entry = chosen.entry.name;
+        let (function, validator) = compile_from_context(
+            &ExecutionContext::new(stream),
+            self.ast,
+            self.module,
+            entry,
+            &format!("{entry}_entry"),
+            chosen.generics.iter().map(|value| value.text()).collect(),
+            arrays.iter().map(|(name, facts)| ((*name).to_owned(), facts.strides.clone())).collect(),
+            arrays.iter().map(|(name, facts)| ((*name).to_owned(), specialization(facts))).collect(),
+            Vec::new(),
+            None,
+            options(call),
+            self.source_hash,
+        )
+        .map_err(|error| Failure::new(Status::Compile, format!("`{}`: {error}", call.kernel.name)))?;
+        Ok(Compiled { function, validator })
+    }
+
+    fn function(&self, call: &Call<'_>, chosen: &Chosen, context: &Arc<Context>) -> Result<Arc<Compiled>, Failure> {
+        let key = key(call, chosen);
+        if let Some(known) = self.known(&key) {
+            return Ok(known);
+        }
+        let compiled = Arc::new(self.compile(call, chosen, context)?);
+        let mut all = self.compiled.write().unwrap_or_else(PoisonError::into_inner);
+        Ok(all.entry(key.into_boxed_slice()).or_insert(compiled).clone())
+    }
+}
+
+/// Everything that the compiled function depends on.
+fn key(call: &Call<'_>, chosen: &Chosen) -> Vec<u64> {
+    let Launch { device, occupancy, num_ctas, num_worker_warps, opt_level_plus_one, .. } = *call.launch;
+    let small = |a: i32, b: i32| u64::from(a as u32) << 32 | u64::from(b as u32);
+    let mut key = Vec::with_capacity(3 + chosen.generics.len() + chosen.entry.params.len());
+    key.extend([
+        small(chosen.index as i32, device),
+        small(occupancy, num_ctas),
+        small(num_worker_warps, opt_level_plus_one),
+    ]);
+    key.extend(chosen.generics.iter().map(|value| value.bits()));
+    key.extend(chosen.entry.params.iter().filter_map(|param| match param {
+        Param::Array { index, .. } => Some(array_bits(call, *index)),
+        Param::Scalar { .. } => None,
+    }));
+    key
+}
+
+fn array_params<'a>(call: &'a Call<'_>, chosen: &'a Chosen) -> impl Iterator<Item = (&'static str, ArrayFacts)> + 'a {
+    chosen.entry.params.iter().filter_map(|param| match param {
+        Param::Array { name, index, extents, .. } => {
+            Some((*name, array_facts(call, *index, extents, &chosen.generics)))
+        }
+        Param::Scalar { .. } => None,
+    })
+}
+
+/// The facts as the compiler takes them: it looks divisors up by the position among the dynamic axes.
+fn specialization(facts: &ArrayFacts) -> SpecializationBits {
+    let hint = |divisor: i32| DivHint { divisor, max: divisor.max(1) };
+    let dynamic = |divisors: &[i32], is_dynamic: &dyn Fn(usize) -> bool| {
+        divisors.iter().enumerate().filter(|(axis, _)| is_dynamic(*axis)).map(|(_, &divisor)| hint(divisor)).collect()
+    };
+    SpecializationBits {
+        shape_div: dynamic(&facts.shape_div, &|axis| !facts.static_shape[axis]),
+        stride_div: dynamic(&facts.stride_div, &|axis| facts.strides[axis] == -1),
+        // Neither of these two is read by the compiler.
+        stride_one: vec![false; facts.strides.len()],
+        elements_disjoint: true,
+        base_ptr_div: hint(facts.base_div),
+    }
+}
+
+fn options(call: &Call<'_>) -> CompileOptions {
+    let mut options = CompileOptions::new().debug_info(DebugInfoLevel::None);
+    let given = |value: i32| Some(value).filter(|value| *value != 0);
+    options.occupancy = given(call.launch.occupancy);
+    options.num_cta_in_cga = given(call.launch.num_ctas);
+    options.num_worker_warps_per_cta = given(call.launch.num_worker_warps);
+    let level = match call.launch.opt_level_plus_one {
+        0 => decorated_level(call),
+        level => u8::try_from(level - 1).ok(),
+    };
+    level.map_or(options.clone(), |level| options.opt_level(level))
+}
+
+/// The optimisation level that the decorator asks for on this device.
+fn decorated_level(call: &Call<'_>) -> Option<u8> {
+    let levels = call.kernel.opt_levels;
+    if levels.is_empty() {
+        return None;
+    }
+    let target = get_gpu_name(call.launch.device as usize);
+    let of = |wanted: &str| levels.iter().find(|(target, _)| *target == wanted).map(|(_, level)| *level);
+    of(&target).or_else(|| of("default"))
+}
+
+/// The primary context of a device, made current on this thread.
+fn primary_context(device: i32) -> Result<Arc<Context>, Failure> {
+    const KEPT: usize = 64;
+    static CONTEXTS: [OnceLock<Arc<Context>>; KEPT] = [const { OnceLock::new() }; KEPT];
+    let ordinal = device as usize;
+    let kept = CONTEXTS.get(ordinal);
+    let context = match kept.and_then(OnceLock::get) {
+        Some(context) => context.clone(),
+        None => {
+            let count = Context::device_count().map_err(|error| Failure::new(Status::NoDriver, format!("{error}")))?;
+            if device >= count {
+                return Err(Failure::new(Status::Device, format!("there is no device {device}; there are {count}")));
+            }
+            let made = Context::new(ordinal)
+                .map_err(|error| Failure::new(Status::NoDriver, format!("device {device}: {error}")))?;
+            kept.map_or(made.clone(), |slot| slot.get_or_init(|| made).clone())
+        }
+    };
+    context.bind_to_thread().map_err(|error| Failure::new(Status::Launch, format!("device {device}: {error}")))?;
+    Ok(context)
+}
+
+/// The values that are passed to the kernel, each in a slot of its own.
+fn kernel_arguments(call: &Call<'_>, chosen: &Chosen) -> Vec<u64> {
+    let mut slots = Vec::with_capacity(chosen.entry.params.len() * 5);
+    for param in chosen.entry.params {
+        match param {
+            Param::Array { index, .. } => {
+                slots.push(call.array(*index).data);
+                // Checked to fit into 32 bits; the low half of a slot is what the kernel reads.
+                slots.extend(call.shape(*index).iter().chain(call.strides(*index)).map(|&size| size as u64));
+            }
+            Param::Scalar { index, dtype, .. } => slots.push(scalar_bits(call.scalar(*index), *dtype)),
+        }
+    }
+    slots
+}
+
+fn scalar_bits(value: Value<'_>, dtype: DType) -> u64 {
+    match value {
+        Value::Float(value) if dtype == DType::F32 => u64::from((value as f32).to_bits()),
+        Value::Float(value) => value.to_bits(),
+        other => other.integer().unwrap_or(0) as u64,
+    }
+}
+
+const _: () = assert!(cfg!(target_endian = "little"), "slots are read by their low bytes");
+
+/// Checks that the compiler moved out of the kernel; there are none as long as entries have unchecked accesses.
+fn check_preconditions(call: &Call<'_>, chosen: &Chosen, compiled: &Compiled) -> Result<(), Failure> {
+    let checks = &compiled.validator.launch_checks;
+    if checks.is_empty() {
+        return Ok(());
+    }
+    let shapes: Vec<Vec<i32>> = chosen
+        .entry
+        .params
+        .iter()
+        .map(|param| match param {
+            Param::Array { index, .. } => call.shape(*index).iter().map(|&extent| extent as i32).collect(),
+            Param::Scalar { .. } => Vec::new(),
+        })
+        .collect();
+    let [x, y, z] = call.launch.grid;
+    validate_launch_checks(checks, &shapes, &shapes, (x, y, z))
+        .map_err(|error| Failure::new(Status::Launch, format!("`{}`: {error}", call.kernel.name)))
+}
+
+fn start(call: &Call<'_>, program: &Program) -> Result<(), Failure> {
+    let chosen = choose(call)?;
+    if call.launch.flags & flag::DRY_RUN != 0 {
+        set_plan(&describe(call, &chosen));
+        return Ok(());
+    }
+    let failed = |error: String| Failure::new(Status::Launch, format!("`{}`: {error}", call.kernel.name));
+    let context = primary_context(call.launch.device)?;
+    let compiled = program.function(call, &chosen, &context)?;
+    check_preconditions(call, &chosen, &compiled)?;
+    let dependent = call.launch.flags & flag::DEPENDENT_LAUNCH != 0;
+    if dependent {
+        validate_programmatic_dependent_launch(call.launch.device as usize).map_err(|e| failed(e.to_string()))?;
+    }
+    let mut slots = kernel_arguments(call, &chosen);
+    let mut params: Vec<*mut c_void> = slots.iter_mut().map(|slot| std::ptr::from_mut(slot).cast()).collect();
+    let [x, y, z] = call.launch.grid;
+    let stream = call.launch.stream as CUstream;
+    // SAFETY: the function was compiled for this entry, whose parameters the slots follow in order and size
+    // (an array is its address, extents and strides); the module stays loaded, `compiled` keeps it; the context is
+    // current. The stream and the memory are the caller's, who keeps them until the stream has passed the kernel.
+    unsafe {
+        let function = compiled.function.cu_function();
+        let launch = if dependent { launch_kernel_pdl } else { launch_kernel };
+        launch(function, (x, y, z), (1, 1, 1), 0, stream, &mut params).map_err(|error| failed(error.to_string()))
+    }
+}
+
+/// What every generated C function does: check, choose, compile if need be, launch. Returns a [`Status`].
+///
+/// # Safety
+///
+/// Each pointer is null, or points to as many items as the length beside it says (`launch` to one). Texts end
+/// with a zero. The arrays describe memory of the device that stays until the stream has passed the kernel, and
+/// `stream` is a stream of the device's primary context. What the kernel itself asks of its arguments holds.
+#[allow(clippy::too_many_arguments)]
+pub unsafe fn launch(
+    kernel: &'static Kernel,
+    program: &'static Program,
+    arrays: *const TensorDesc,
+    n_arrays: usize,
+    scalars: *const RawValue,
+    n_scalars: usize,
+    constants: *const RawValue,
+    n_constants: usize,
+    launch: *const Launch,
+) -> i32 {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let call =
+            unsafe { Call::read(kernel, (arrays, n_arrays), (scalars, n_scalars), (constants, n_constants), launch)? };
+        start(&call, program)
+    })
+}
+
+/// The architecture of a device (`sm_90` for instance), or null, with the reason as the last error.
+/// Valid until the thread's next call.
+#[unsafe(no_mangle)]
+pub extern "C" fn cutile_kernels_target(device: i32) -> *const c_char {
+    let found = guarded(|| {
+        if device < 0 {
+            return Err(Failure::new(Status::Device, format!("there is no device {device}")));
+        }
+        primary_context(device)?;
+        set_plan(&get_gpu_name(device as usize));
+        Ok(())
+    });
+    if found == Status::Ok as i32 { cutile_kernels_last_plan() } else { std::ptr::null() }
+}

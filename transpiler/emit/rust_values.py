@@ -1,0 +1,154 @@
+"""Symbolic expressions as Rust: what ffi.rs evaluates at every launch.
+
+The text calls the functions of ``rust_runtime/support/src/py.rs``, which compute as Python does, so that a
+condition decides the same in the launcher as it did in the specializer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from transpiler.diagnostics import error
+from transpiler.emit.naming import snake, unique
+from transpiler.ir.symbolic import LEAVES, OPERATORS, Sym, leaves_of
+from transpiler.ir.tir import Condition
+
+Leaf = Callable[[Sym], str]
+"""Writes a leaf of an expression."""
+
+_INT64 = range(-(2**63), 2**63)
+# Operators whose Rust function has another name (Rust's keywords, or clearer beside others).
+_FUNCTIONS = {"mod": "modulo", "or_": "bit_or", "xor": "bit_xor", "and_": "bit_and", "where": "choose"}
+_OF_SLICES = frozenset({"min", "max"})
+_DECISIONS = frozenset({"or", "and", "not", "eq", "ne", "lt", "le", "gt", "ge", "in", "bool"})
+
+
+def to_rust(sym: Sym, leaf: Leaf) -> str:
+    """Write an expression as Rust text of type ``impl Into<py::Value>``."""
+    if sym.op == "lit":
+        return _literal(sym.args[0])
+    if sym.op in LEAVES:
+        return leaf(sym)
+    assert sym.op in OPERATORS, sym.op
+    if sym.op == "in":
+        return f"py::is_in({to_rust(sym.args[0], leaf)}, {_slice(sym.args[1:], leaf)})"
+    if sym.op in _OF_SLICES:
+        return f"py::{sym.op}({_slice(sym.args, leaf)})"
+    return f"py::{_FUNCTIONS.get(sym.op, sym.op)}({', '.join(to_rust(a, leaf) for a in sym.args)})"
+
+
+def _literal(value: Any) -> str:
+    match value:
+        case None:
+            return "py::Value::None"
+        case bool():
+            return str(value).lower()
+        case int():
+            return str(value) if value in _INT64 else "py::Value::Undefined"
+        case float():
+            return _float(value)
+        case str():
+            return _text(value)
+    raise error("E0620", f"a constant of type {type(value).__name__} can't be passed to Rust")
+
+
+def _float(value: float) -> str:
+    if math.isnan(value):
+        return "f64::NAN"
+    if math.isinf(value):
+        return "f64::INFINITY" if value > 0 else "f64::NEG_INFINITY"
+    text = repr(value)
+    return text if "." in text or "e" in text else f"{text}.0"
+
+
+def _text(value: str) -> str:
+    """Write a string literal in ASCII."""
+    escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    plain = (escapes.get(c, c if " " <= c <= "~" else f"\\u{{{ord(c):x}}}") for c in value)
+    return '"' + "".join(plain) + '"'
+
+
+def _slice(items: Iterable[Sym], leaf: Leaf) -> str:
+    """Write ``&[..]`` of values; literals are wrapped, the rest are values already."""
+    return f"&[{', '.join(_wrapped(item, leaf) for item in items)}]"
+
+
+def _wrapped(item: Sym, leaf: Leaf) -> str:
+    text = to_rust(item, leaf)
+    if item.op != "lit" or text.startswith("py::"):
+        return text
+    value = item.args[0]
+    variant = {bool: "Bool", int: "Int", float: "Float", str: "Text"}[type(value)]
+    return f"py::Value::{variant}({text})"
+
+
+# -- Conditions ---------------------------------------------------------------------------------------
+
+
+def condition(one: Condition, leaf: Leaf) -> str:
+    """Write a decision as a Rust ``bool``."""
+    text = to_rust(one.sym, leaf)
+    if isinstance(one.outcome, bool) and one.sym.op in _DECISIONS:
+        return f"py::{'holds' if one.outcome else 'fails'}({text})"
+    return f"py::same({text}, {_literal(one.outcome)})"
+
+
+def necessary(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    """Leave out what follows from the others: decisions over leaves that have one value only."""
+    known = tuple(dict.fromkeys(conditions))
+    pinned = {c.sym for c in known if c.sym.op in LEAVES}
+    return tuple(c for c in known if c.sym in pinned or not pinned.issuperset(leaves_of(c.sym)))
+
+
+def conjunction(conditions: Sequence[Condition], leaf: Leaf) -> str:
+    """Write that all conditions hold, in their order; ``true`` when there are none."""
+    return " && ".join(condition(c, leaf) for c in conditions) or "true"
+
+
+# -- Closures -----------------------------------------------------------------------------------------
+
+
+class Scope:
+    """How a closure over ``call`` reads what an expression is made of.
+
+    ``places`` has the position of each parameter among those of its kind in the call.
+    """
+
+    def __init__(self, places: Mapping[str, tuple[str, int]]) -> None:
+        self._places = places
+
+    def read(self, leaf: Sym) -> str:
+        """Write the expression that reads a leaf from the call."""
+        name = str(leaf.args[0])
+        kind, index = self._places.get(name, ("", 0))
+        rest = f", {leaf.args[1]}" if leaf.op in ("dim", "stride") else ""
+        match leaf.op, kind:
+            case "param", "constant":
+                return f"call.constant({index})"
+            case "dtype", "scalar":
+                return f"call.scalar_dtype({index})"
+            case (("dtype" | "rank" | "dim" | "stride"), "array"):
+                return f"call.{leaf.op}({index}{rest})"
+        raise error("E0620", f"`{leaf}` can't be read when the kernel is launched")
+
+    def closure(self, syms: Iterable[Sym], body: Callable[[Leaf], str]) -> str:
+        """Write ``|call| ..``: what is read gets a name, unless the body is nothing else."""
+        leaves = list(dict.fromkeys(leaf for sym in syms for leaf in leaves_of(sym)))
+        names: dict[Sym, str] = {}
+        for leaf in leaves:
+            names[leaf] = unique(_variable(leaf), {*names.values(), "call"})
+        text = body(names.__getitem__)
+        if not leaves:
+            return f"|_| {text}"
+        if len(leaves) == 1 and text.count(names[leaves[0]]) == 1:
+            return f"|call| {body(self.read)}"
+        lets = " ".join(f"let {name} = {self.read(leaf)};" for leaf, name in names.items())
+        return f"|call| {{ {lets} {text} }}"
+
+
+def _variable(leaf: Sym) -> str:
+    name = snake(str(leaf.args[0])).strip("_") or "value"
+    suffix = {"param": "", "dim": "_d", "stride": "_s"}.get(leaf.op, f"_{leaf.op}")
+    return snake(name + suffix + "".join(str(a) for a in leaf.args[1:]))

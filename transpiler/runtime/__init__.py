@@ -1,0 +1,54 @@
+"""What generated Python modules run on: kernels as objects, launches, tuning.
+
+This package is copied into every generated folder; it imports nothing of the transpiler, and neither torch
+nor cffi nor the library before the first launch.
+"""
+
+from __future__ import annotations
+
+from .errors import (
+    ArgumentError,
+    CompileError,
+    CutileError,
+    DeviceError,
+    DriverError,
+    DTypeError,
+    GridError,
+    HintError,
+    InternalError,
+    LaunchError,
+    LayoutError,
+    LibraryError,
+    NoEntryError,
+    RankError,
+)
+from .kernel import Array, Constant, Kernel, Scalar, launch, launch_count
+from .library import Library
+from .tuning import Measurement, TuningResult, exhaustive_search
+
+__all__ = [
+    "ArgumentError",
+    "Array",
+    "CompileError",
+    "Constant",
+    "CutileError",
+    "DTypeError",
+    "DeviceError",
+    "DriverError",
+    "GridError",
+    "HintError",
+    "InternalError",
+    "Kernel",
+    "LaunchError",
+    "LayoutError",
+    "Library",
+    "LibraryError",
+    "Measurement",
+    "NoEntryError",
+    "RankError",
+    "Scalar",
+    "TuningResult",
+    "exhaustive_search",
+    "launch",
+    "launch_count",
+]

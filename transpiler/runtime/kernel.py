@@ -1,0 +1,257 @@
+"""Kernels as host code sees them: objects to launch, to give other hints, and to pass around."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from . import library as _library
+from .arrays import Description, describe
+from .dtypes import BY_NAME
+from .errors import ArgumentError, DeviceError, DTypeError, GridError, HintError, RankError
+
+_TENSOR = struct.Struct("=Q8q8qiiii")
+_INTEGER = struct.Struct("=iiq")
+_NUMBER = struct.Struct("=iid")
+_ADDRESS = struct.Struct("=iiQ")
+_LAUNCH = struct.Struct("=II3IiiiiiQ")
+_NO_AXES = (0,) * 8
+_NONE, _BOOL, _INT, _FLOAT, _TEXT = range(5)
+_DRY_RUN, _DEPENDENT = 1, 2
+_HINTS = ("num_ctas", "occupancy", "opt_level", "num_worker_warps")
+
+
+class Array(NamedTuple):
+    """An array parameter: the ranks and element types that it was translated for."""
+
+    name: str
+    ranks: tuple[int, ...]
+    dtypes: tuple[str, ...]
+
+
+class Scalar(NamedTuple):
+    """A parameter that is a number at run time."""
+
+    name: str
+
+
+class Constant(NamedTuple):
+    """A parameter that is a constant of the compilation."""
+
+    name: str
+
+
+Parameter = Array | Scalar | Constant
+
+
+class Kernel:
+    """A kernel in the library. Stands where host code had a ``ct.kernel``."""
+
+    def __init__(
+        self,
+        symbol: str,
+        name: str,
+        parameters: Sequence[Parameter],
+        decorated: Sequence[str] = (),
+        library: _library.Library = _library.DEFAULT,
+    ) -> None:
+        self.symbol, self.name, self.parameters = symbol, name, tuple(parameters)
+        self.hints: dict[str, Any] = {}
+        self._decorated = frozenset(decorated)
+        self._library = library
+        self._function: Any = None
+        self._dtypes = [{BY_NAME[d] for d in p.dtypes} if isinstance(p, Array) else set() for p in self.parameters]
+        library.declare([symbol])
+        _counts.setdefault(symbol, 0)
+
+    def __repr__(self) -> str:
+        hints = "".join(f", {name}={value!r}" for name, value in self.hints.items())
+        return f"<cuTile Rust kernel {self.name}{hints}>"
+
+    def __call__(self, *args: object, **kwargs: object) -> None:
+        """Kernels are launched, not called."""
+        raise TypeError(f"kernel {self.name} can't be called; launch it")
+
+    def replace_hints(self, **hints: Any) -> Kernel:
+        """Return the same kernel with other hints (num_ctas, occupancy, opt_level, num_worker_warps)."""
+        for name, value in hints.items():
+            if name not in _HINTS:
+                raise HintError(f"there is no hint `{name}`; there are {', '.join(_HINTS)}")
+            if value is None and name in self._decorated:
+                raise HintError(
+                    f"the hint `{name}` stands in the source of {self.name}: it can be changed, not removed"
+                )
+        other = Kernel(self.symbol, self.name, self.parameters, tuple(self._decorated), self._library)
+        other.hints = {**self.hints, **hints}
+        return other
+
+    def launch(
+        self, stream: Any, grid: Sequence[int], args: Sequence[Any], *, programmatic_dependent_launch: bool = False
+    ) -> None:
+        """Enqueue the kernel on a stream; raises a :class:`CutileError`."""
+        flags = _DEPENDENT if programmatic_dependent_launch else 0
+        self._call(stream, grid, args, flags)
+        _counts[self.symbol] += 1
+
+    def plan(self, grid: Sequence[int], args: Sequence[Any]) -> dict[str, Any]:
+        """Return what a launch would compile: entry, generics and facts. Needs the library, but no device."""
+        self._call(0, grid, args, _DRY_RUN)
+        plan: dict[str, Any] = json.loads(self._library.last_plan())
+        return plan
+
+    def _call(self, stream: Any, grid: Sequence[int], args: Sequence[Any], flags: int) -> None:
+        if len(args) != len(self.parameters):
+            raise ArgumentError(f"{self.name} takes {len(self.parameters)} arguments, {len(args)} were given")
+        handle = stream_handle(stream)
+        arrays, scalars, constants, texts = bytearray(), bytearray(), bytearray(), []
+        device = -1
+        ffi, _ = self._library.open()
+        for parameter, dtypes, value in zip(self.parameters, self._dtypes, args, strict=True):
+            if isinstance(parameter, Array):
+                array = self._array(parameter, dtypes, value, handle)
+                device = self._same_device(parameter, device, array.device)
+                arrays += pack_array(array)
+            else:
+                text = ffi.new("char[]", value.encode()) if isinstance(value, str) else None
+                texts.append(text)
+                packed = pack_value(value, parameter.name, 0 if text is None else int(ffi.cast("uintptr_t", text)))
+                if isinstance(parameter, Scalar):
+                    scalars += packed
+                else:
+                    constants += packed
+        launch = self._launch_structure(flags, grid, max(device, 0), handle)
+        function = self._function
+        if function is None:
+            function = self._function = self._library.function(self.symbol)
+        status = function(
+            ffi.from_buffer("cutile_tensor[]", arrays), len(arrays) // _TENSOR.size,
+            ffi.from_buffer("cutile_value[]", scalars), len(scalars) // _INTEGER.size,
+            ffi.from_buffer("cutile_value[]", constants), len(constants) // _INTEGER.size,
+            ffi.from_buffer("cutile_launch *", launch),
+        )  # fmt: skip
+        if status:
+            self._library.check(status)
+
+    def _array(self, parameter: Array, dtypes: set[int], value: Any, stream: int) -> Description:
+        array = describe(value, parameter.name, stream)
+        if array.dtype not in dtypes:
+            raise DTypeError(
+                f"array `{parameter.name}` of {self.name} has elements of type {array.dtype_name}; the kernel was "
+                f"translated for {', '.join(parameter.dtypes)}"
+            )
+        if len(array.shape) not in parameter.ranks:
+            raise RankError(
+                f"array `{parameter.name}` of {self.name} has rank {len(array.shape)}; the kernel was translated for "
+                f"rank {' and '.join(map(str, parameter.ranks))}"
+            )
+        return array
+
+    def _same_device(self, parameter: Array, known: int, given: int) -> int:
+        if known < 0 or given < 0 or known == given:
+            return max(known, given)
+        raise DeviceError(
+            f"array `{parameter.name}` of {self.name} is on device {given}, the arrays before it are on device {known}"
+        )
+
+    def _launch_structure(self, flags: int, grid: Sequence[int], device: int, stream: int) -> bytes:
+        dims = tuple(grid)
+        if not 1 <= len(dims) <= 3:
+            raise GridError(f"a grid has 1 to 3 dimensions, not {len(dims)}")
+        if min(dims) < 0 or max(dims) > 0xFFFFFFFF:
+            raise GridError(f"a grid of {dims} can't be launched")
+        hints = {name: self._hint(name, device) for name in _HINTS} if self.hints else _NO_HINTS
+        level = hints["opt_level"]
+        return _LAUNCH.pack(
+            _LAUNCH.size, flags, *dims, *(1,) * (3 - len(dims)), device, hints["occupancy"] or 0,
+            hints["num_ctas"] or 0, hints["num_worker_warps"] or 0, 0 if level is None else level + 1, stream,
+        )  # fmt: skip
+
+    def _hint(self, name: str, device: int) -> int | None:
+        value = self.hints.get(name)
+        by_target = getattr(value, "_by_target", None)
+        if isinstance(by_target, dict):  # a ct.ByTarget
+            value = by_target.get(self._library.target(device), getattr(value, "_default", None))
+            value = value if isinstance(value, int) else None
+        if value is not None and (not isinstance(value, int) or not 0 <= value <= 1024):
+            raise HintError(f"{value!r} is no value for the hint `{name}`")
+        return value
+
+
+_NO_HINTS: dict[str, int | None] = dict.fromkeys(_HINTS)
+_counts: dict[str, int] = {}
+
+
+def launch_count() -> int:
+    """Return how many launches of this process went through the library."""
+    return sum(_counts.values())
+
+
+def launch(
+    stream: Any,
+    grid: Sequence[int],
+    kernel: Any,
+    kernel_args: Sequence[Any],
+    /,
+    *,
+    programmatic_dependent_launch: bool = False,
+) -> None:
+    """Launch a kernel as ``ct.launch`` does; kernels that were not translated go to ``ct.launch``."""
+    if isinstance(kernel, Kernel):
+        kernel.launch(stream, grid, kernel_args, programmatic_dependent_launch=programmatic_dependent_launch)
+        return
+    import cuda.tile
+
+    more = {"programmatic_dependent_launch": True} if programmatic_dependent_launch else {}
+    cuda.tile.launch(stream, grid, kernel, kernel_args, **more)
+
+
+def stream_handle(stream: Any) -> int:
+    """Return the handle of a stream of torch, cupy or any other library; None is the default stream."""
+    if stream is None:
+        return 0
+    if isinstance(stream, int):
+        return stream
+    for attribute in ("cuda_stream", "ptr", "handle"):  # torch, cupy, cuda.core
+        handle = getattr(stream, attribute, None)
+        if handle is not None and hasattr(handle, "__int__"):
+            return int(handle)
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        return int((protocol() if callable(protocol) else protocol)[1])
+    raise ArgumentError(f"{type(stream).__name__} is no CUDA stream")
+
+
+def pack_array(array: Description) -> bytes:
+    """Return the ``cutile_tensor`` of an array."""
+    rank = len(array.shape)
+    if rank > 8:
+        raise RankError(f"an array of rank {rank} can't be passed to a kernel")
+    rest = _NO_AXES[rank:]
+    try:
+        return _TENSOR.pack(array.data, *array.shape, *rest, *array.strides, *rest, rank, array.dtype, array.device, 0)
+    except struct.error as exc:
+        raise ArgumentError(f"an array can't be passed to a kernel: {exc}") from None
+
+
+def pack_value(value: Any, name: str, text: int = 0) -> bytes:
+    """Return the ``cutile_value`` of a scalar or constant; ``text`` is the address of a str's characters."""
+    item = getattr(value, "item", None)
+    if callable(item) and not hasattr(value, "data_ptr"):
+        value = item()  # a NumPy number
+    try:
+        match value:
+            case None:
+                return _INTEGER.pack(_NONE, 0, 0)
+            case bool():
+                return _INTEGER.pack(_BOOL, 0, value)
+            case int():
+                return _INTEGER.pack(_INT, 0, value)
+            case float():
+                return _NUMBER.pack(_FLOAT, 0, value)
+            case str():
+                return _ADDRESS.pack(_TEXT, 0, text)
+    except struct.error:
+        raise ArgumentError(f"`{name}` is {value}, which doesn't fit into 64 bits") from None
+    raise ArgumentError(f"`{name}` has to be a number or a constant, not {type(value).__name__}")
