@@ -189,9 +189,7 @@ def _range(bounds: Sequence[rust.Expr], step: Value) -> rust.Expr:
         return span
     literal = step.constant is not None and step.op is not None and not _symbolic(step)
     amount: rust.Expr = (
-        rust.Text(str(step.constant))
-        if literal
-        else rust.Binary("as", rust.call("to_i32", by), rust.Text("usize"))
+        rust.Text(str(step.constant)) if literal else rust.Binary("as", rust.call("to_i32", by), rust.Text("usize"))
     )
     return rust.Method(span, "step_by", (amount,))
 
@@ -367,9 +365,7 @@ class _Plans:
             variable = low.variables[e.key]
             same = r.hint in ("", variable.hint) or isinstance(r.ty, TokenTy)
             here = all(low.uses.loop_of.get(v) is low.uses.loop_of[r] for v in (y, variable.values[-1]))
-            elsewhere = any(
-                ys[j] in variable.values for ys in self.yields for j in range(len(ys)) if j != i
-            )
+            elsewhere = any(ys[j] in variable.values for ys in self.yields for j in range(len(ys)) if j != i)
             if same and here and not elsewhere and variable.values and not low.live(e.key, low.uses.end[op]):
                 return e.key
         return None

@@ -140,14 +140,16 @@ def _attributes(kernel: Kernel, lowering: Lowering) -> tuple[str, ...]:
     hints = _optimization_hints(kernel.hints)
     options = ["unchecked_accesses = true", *([f"optimization_hints = ({hints})"] if hints else [])]
     out = [f"#[cutile::entry({', '.join(options)})]"]
-    asserts = any(isinstance(e, rust.Call) and e.func == "cuda_tile_assert!" for e in _expressions(tuple(lowering.block)))
+    asserts = any(
+        isinstance(e, rust.Call) and e.func == "cuda_tile_assert!" for e in _expressions(tuple(lowering.block))
+    )
     allowed = ["unreachable_code"] * asserts + ["unused_assignments"] * lowering.dummies
     if allowed:
         out.insert(0, f"#[allow({', '.join(allowed)})]")
     return tuple(out)
 
 
-_HINTS = {"num_ctas": "num_cta_in_cga", "occupancy": "occupancy", "num_worker_warps": "num_worker_warps"}
+_HINTS = {"num_ctas": "num_cta_in_cga", "occupancy": "occupancy", "num_worker_warps": "num_worker_warps_per_cta"}
 
 
 def _optimization_hints(hints: dict[str, Any]) -> str:

@@ -45,6 +45,12 @@ def render_ffi(operator: str, abis: Sequence[KernelAbi], module: str) -> str:
     return rustfmt(text)
 
 
+def check_kernel(abi: KernelAbi) -> None:
+    """Raise E0620 when a kernel can't be called through the C interface."""
+    for entry in abi.entries:
+        _entry(abi, entry)
+
+
 def specific_first(entries: Sequence[EntryAbi]) -> list[EntryAbi]:
     """Order entries by the number of conditions, most first; equal ones stay in order."""
     return sorted(entries, key=lambda e: -min(map(len, e.alternatives or (e.conditions,))))

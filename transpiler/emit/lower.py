@@ -223,15 +223,15 @@ class Lowering:
         user = self.uses.users[v][0]
         if user.opcode in _VARIABLES_ONLY:
             return False
-        return self.uses.block_of[user] is self.uses.block_of[op] and sum(1 for _ in rust.subexpressions(e)) <= MAX_NODES
+        return (
+            self.uses.block_of[user] is self.uses.block_of[op] and sum(1 for _ in rust.subexpressions(e)) <= MAX_NODES
+        )
 
     # -- special operations -----------------------------------------------------------------------
     def hole(self, op: Op, code: str, message: str, help: str = "") -> None:
         """An operation without a Rust form: a diagnostic, and an error in the emitted text."""
         self.take(op.operands)
-        self.diagnostics.append(
-            Diagnostic(code, message, help or f"transpile explain {code}", "error", op.span)
-        )
+        self.diagnostics.append(Diagnostic(code, message, help or f"transpile explain {code}", "error", op.span))
         self.error(op, code, message)
 
     def error(self, op: Op, code: str, message: str) -> None:
