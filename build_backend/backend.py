@@ -2,7 +2,7 @@
 
 Nothing but Rust and gcc has to be on the machine. Three things are added to maturin's hooks: the
 environment that the CUDA bindings are generated in, a check that gives one clear message when a
-compiler is missing, and the data files (templates, corpus) that wheels carry inside the package.
+compiler is missing, and the data files (templates, corpus, Rust to copy) that wheels carry inside the package.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Settings = dict[str, Any] | None
 
 ROOT = Path(__file__).resolve().parent.parent
-DATA = ("templates", "corpus")
+DATA = ("templates", "corpus", "rust_runtime/support/src")
 
 get_requires_for_build_wheel = maturin.get_requires_for_build_wheel
 get_requires_for_build_editable = maturin.get_requires_for_build_editable

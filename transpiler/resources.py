@@ -1,4 +1,4 @@
-"""Where templates and corpus manifests lie: at the top of a checkout, inside the package when installed."""
+"""Where templates, corpus manifests and Rust to copy lie: in a checkout at its top, when installed in the package."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ def templates_dir() -> Path:
 def corpus_dir() -> Path:
     """Return the directory of the corpus manifests."""
     return _data("corpus")
+
+
+def support_dir() -> Path:
+    """Return the directory of the support crate's sources, which are copied into generated crates."""
+    return _data("rust_runtime/support/src")
 
 
 def _data(name: str) -> Path:

@@ -24,7 +24,7 @@ _HINTS = ("num_ctas", "occupancy", "opt_level", "num_worker_warps")
 
 
 class Array(NamedTuple):
-    """An array parameter: the ranks and element types that it was translated for."""
+    """An array parameter: the ranks and element types that it was translated for (none: the kernel doesn't use it)."""
 
     name: str
     ranks: tuple[int, ...]
@@ -136,12 +136,12 @@ class Kernel:
 
     def _array(self, parameter: Array, dtypes: set[int], value: Any, stream: int) -> Description:
         array = describe(value, parameter.name, stream)
-        if array.dtype not in dtypes:
+        if dtypes and array.dtype not in dtypes:
             raise DTypeError(
                 f"array `{parameter.name}` of {self.name} has elements of type {array.dtype_name}; the kernel was "
                 f"translated for {', '.join(parameter.dtypes)}"
             )
-        if len(array.shape) not in parameter.ranks:
+        if parameter.ranks and len(array.shape) not in parameter.ranks:
             raise RankError(
                 f"array `{parameter.name}` of {self.name} has rank {len(array.shape)}; the kernel was translated for "
                 f"rank {' and '.join(map(str, parameter.ranks))}"

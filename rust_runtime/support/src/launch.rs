@@ -15,15 +15,15 @@ use cutile::tile_kernel::{
     validate_programmatic_dependent_launch,
 };
 
-use super::abi::{Launch, RawValue, TensorDesc, flag};
+use super::abi::{Launch, flag};
 use super::call::Call;
-use super::choose::{Chosen, choose};
+use super::choose::Chosen;
+use super::dispatch::Backend;
 use super::dtype::DType;
 use super::facts::{ArrayFacts, array_bits, array_facts};
-use super::plan::describe;
 use super::py::Value;
 use super::status::{Failure, Status, cutile_kernels_last_plan, guarded, set_plan};
-use super::table::{Kernel, Param};
+use super::table::Param;
 
 /// The module that a kernel's entries are in, and what was compiled of it so far.
 pub struct Program {
@@ -219,59 +219,30 @@ fn check_preconditions(call: &Call<'_>, chosen: &Chosen, compiled: &Compiled) ->
         .map_err(|error| Failure::new(Status::Launch, format!("`{}`: {error}", call.kernel.name)))
 }
 
-fn start(call: &Call<'_>, program: &Program) -> Result<(), Failure> {
-    let chosen = choose(call)?;
-    if call.launch.flags & flag::DRY_RUN != 0 {
-        set_plan(&describe(call, &chosen));
-        return Ok(());
+impl Backend for Program {
+    fn run(&self, call: &Call<'_>, chosen: &Chosen) -> Result<(), Failure> {
+        let failed = |error: String| Failure::new(Status::Launch, format!("`{}`: {error}", call.kernel.name));
+        let context = primary_context(call.launch.device)?;
+        let compiled = self.function(call, chosen, &context)?;
+        check_preconditions(call, chosen, &compiled)?;
+        let dependent = call.launch.flags & flag::DEPENDENT_LAUNCH != 0;
+        if dependent {
+            validate_programmatic_dependent_launch(call.launch.device as usize).map_err(|e| failed(e.to_string()))?;
+        }
+        let mut slots = kernel_arguments(call, chosen);
+        let mut params: Vec<*mut c_void> = slots.iter_mut().map(|slot| std::ptr::from_mut(slot).cast()).collect();
+        let [x, y, z] = call.launch.grid;
+        let stream = call.launch.stream as CUstream;
+        // SAFETY: the function was compiled for this entry, whose parameters the slots follow in order and size
+        // (an array is its address, extents and strides); the module stays loaded, `compiled` keeps it; the
+        // context is current. The stream and the memory are the caller's, who keeps them until the stream has
+        // passed the kernel.
+        unsafe {
+            let function = compiled.function.cu_function();
+            let launch = if dependent { launch_kernel_pdl } else { launch_kernel };
+            launch(function, (x, y, z), (1, 1, 1), 0, stream, &mut params).map_err(|error| failed(error.to_string()))
+        }
     }
-    let failed = |error: String| Failure::new(Status::Launch, format!("`{}`: {error}", call.kernel.name));
-    let context = primary_context(call.launch.device)?;
-    let compiled = program.function(call, &chosen, &context)?;
-    check_preconditions(call, &chosen, &compiled)?;
-    let dependent = call.launch.flags & flag::DEPENDENT_LAUNCH != 0;
-    if dependent {
-        validate_programmatic_dependent_launch(call.launch.device as usize).map_err(|e| failed(e.to_string()))?;
-    }
-    let mut slots = kernel_arguments(call, &chosen);
-    let mut params: Vec<*mut c_void> = slots.iter_mut().map(|slot| std::ptr::from_mut(slot).cast()).collect();
-    let [x, y, z] = call.launch.grid;
-    let stream = call.launch.stream as CUstream;
-    // SAFETY: the function was compiled for this entry, whose parameters the slots follow in order and size
-    // (an array is its address, extents and strides); the module stays loaded, `compiled` keeps it; the context is
-    // current. The stream and the memory are the caller's, who keeps them until the stream has passed the kernel.
-    unsafe {
-        let function = compiled.function.cu_function();
-        let launch = if dependent { launch_kernel_pdl } else { launch_kernel };
-        launch(function, (x, y, z), (1, 1, 1), 0, stream, &mut params).map_err(|error| failed(error.to_string()))
-    }
-}
-
-/// What every generated C function does: check, choose, compile if need be, launch. Returns a [`Status`].
-///
-/// # Safety
-///
-/// Each pointer is null, or points to as many items as the length beside it says (`launch` to one). Texts end
-/// with a zero. The arrays describe memory of the device that stays until the stream has passed the kernel, and
-/// `stream` is a stream of the device's primary context. What the kernel itself asks of its arguments holds.
-#[allow(clippy::too_many_arguments)]
-pub unsafe fn launch(
-    kernel: &'static Kernel,
-    program: &'static Program,
-    arrays: *const TensorDesc,
-    n_arrays: usize,
-    scalars: *const RawValue,
-    n_scalars: usize,
-    constants: *const RawValue,
-    n_constants: usize,
-    launch: *const Launch,
-) -> i32 {
-    guarded(|| {
-        // SAFETY: the caller's promise.
-        let call =
-            unsafe { Call::read(kernel, (arrays, n_arrays), (scalars, n_scalars), (constants, n_constants), launch)? };
-        start(&call, program)
-    })
 }
 
 /// The architecture of a device (`sm_90` for instance), or null, with the reason as the last error.

@@ -1,0 +1,67 @@
+"""_bindings.py of an operator: its kernels as Python objects, and a launch function for each."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Sequence
+
+from transpiler.emit.abi import EntryAbi, KernelAbi
+from transpiler.emit.ffi import tensor_type
+from transpiler.emit.naming import unique
+from transpiler.emit.render import render_template
+from transpiler.ir.types import DTYPE_TABLE, GENERIC_CLASS
+
+_DECORATED = ("num_ctas", "occupancy", "opt_level", "num_worker_warps")
+_OWN = ("stream", "grid", "programmatic_dependent_launch", "hints", "kernel", "args")
+_BY_RUST = {rust: name for name, (rust, *_) in DTYPE_TABLE.items()}
+
+
+def render_bindings(operator: str, abis: Sequence[KernelAbi]) -> str:
+    """Render the bindings of an operator's kernels."""
+    kernels = [
+        {
+            "name": abi.kernel,
+            "symbol": abi.symbol,
+            "parameters": [_parameter(abi, name, role) for name, role in abi.parameters],
+            "names": _argument_names(abi),
+            "decorated": tuple(name for name in _DECORATED if abi.hints.get(name) is not None),
+        }
+        for abi in abis
+    ]
+    roles = {role for abi in abis for _, role in abi.parameters}
+    uses = [name for name, role in (("Array", "array"), ("Constant", "constant")) if role in roles]
+    uses += ["Kernel"] + ["Scalar"] * ("scalar" in roles)
+    return render_template("bindings.py.j2", operator=operator, kernels=kernels, uses=", ".join(uses)).rstrip() + "\n"
+
+
+def _argument_names(abi: KernelAbi) -> list[str]:
+    """The author's names, but for those that the launch function has itself."""
+    names: list[str] = []
+    for name, _ in abi.parameters:
+        free = name if name.isidentifier() and not keyword.iskeyword(name) else "argument"
+        names.append(unique(free, {*names, *_OWN, abi.kernel}))
+    return names
+
+
+def _parameter(abi: KernelAbi, name: str, role: str) -> str:
+    if role != "array":
+        return f'{role.capitalize()}("{name}")'
+    ranks = sorted({rank for entry in abi.entries for rank in _ranks(entry, name)})
+    dtypes = {dtype for entry in abi.entries for dtype in _dtypes(entry, name)}
+    ordered = tuple(dtype for dtype in DTYPE_TABLE if dtype in dtypes)
+    return f'Array("{name}", ranks={_tuple(ranks)}, dtypes={_tuple(ordered)})'
+
+
+def _tuple(items: Sequence[object]) -> str:
+    texts = [f'"{item}"' if isinstance(item, str) else str(item) for item in items]
+    return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+
+
+def _ranks(entry: EntryAbi, source: str) -> list[int]:
+    return [len(tensor_type(a)[1]) for a in entry.arguments if a.kind == "tensor" and a.source == source]
+
+
+def _dtypes(entry: EntryAbi, source: str) -> list[str]:
+    elements = [tensor_type(a)[0] for a in entry.arguments if a.kind == "tensor" and a.source == source]
+    generic = {g.name for g in entry.generics if g.kind == "type"}
+    return [dtype for e in elements for dtype in (GENERIC_CLASS if e in generic else (_BY_RUST[e],))]

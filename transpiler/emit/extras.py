@@ -1,0 +1,57 @@
+"""What is rendered beside kernel.rs: the C interface, the crate, the Python side. Pure functions of their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from transpiler.diagnostics import Diagnostic, TranspileError
+from transpiler.emit.abi import KernelAbi
+from transpiler.emit.bindings import render_bindings
+from transpiler.emit.crate import render_crate_files, render_operator_module
+from transpiler.emit.ffi import check_kernel, render_ffi
+from transpiler.emit.host import render_host
+
+
+@dataclass(frozen=True)
+class ExtraFiles:
+    """Files by their path in the operator's folder; ``diagnostics`` say which kernels have no C symbol, and why."""
+
+    files: dict[str, str]
+    diagnostics: tuple[Diagnostic, ...] = field(default=())
+
+
+def extra_files(
+    operator: str, abis: Sequence[KernelAbi], source_text: str, *, module: str, package: str = "", source: str = ""
+) -> ExtraFiles:
+    """Render an operator's mod.rs, ffi.rs, ``_bindings.py`` and ``__init__.py`` (its host module).
+
+    ``module`` is the module's name in kernel.rs, ``package`` the dotted package that the source module is in (for
+    its relative imports), ``source`` what to call it. A kernel that can't be called through the C interface is left
+    out; the host module goes on launching it with cuda.tile.
+    """
+    able: list[KernelAbi] = []
+    diagnostics: list[Diagnostic] = []
+    for abi in abis:
+        try:
+            check_kernel(abi)
+            able.append(abi)
+        except TranspileError as refusal:
+            diagnostics.append(refusal.diagnostic)
+    files = {
+        "mod.rs": render_operator_module(operator),
+        "ffi.rs": render_ffi(operator, able, module),
+        "_bindings.py": render_bindings(operator, able),
+        "__init__.py": render_host(source_text, {abi.kernel for abi in able}, package=package, source=source),
+    }
+    return ExtraFiles(files, tuple(diagnostics))
+
+
+def render_extra_files(
+    operator: str, abis: Sequence[KernelAbi], source_text: str, *, module: str, package: str = "", source: str = ""
+) -> dict[str, str]:
+    """Return the files of :func:`extra_files`."""
+    return extra_files(operator, abis, source_text, module=module, package=package, source=source).files
+
+
+__all__ = ["ExtraFiles", "extra_files", "render_crate_files", "render_extra_files"]

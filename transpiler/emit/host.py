@@ -1,0 +1,357 @@
+"""The host module of an operator: the author's module with the launches of our kernels in it.
+
+A LibCST codemod: kernels become the objects of ``_bindings``, ``ct.launch`` and ``exhaustive_search`` those of the
+runtime, which hand kernels that weren't translated on to cuda.tile.  Everything else stays as it is: public
+functions, autograd classes, caches, tuning.  What only kernels used, and that needs cuda.tile, goes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from transpiler.emit.naming import unique
+
+_LAUNCH, _SEARCH = "launch", "exhaustive_search"
+_REPLACED = {"cuda.tile.launch": _LAUNCH, "cuda.tile.tune.exhaustive_search": _SEARCH}
+_NEEDS_TILE = "cuda"
+_TILEGYM_BACKEND = {"cutile": "cutile-rs"}
+
+
+def render_host(source_text: str, kernels: Collection[str], *, package: str = "", source: str = "") -> str:
+    """Rewrite a host module so that it launches the given kernels from ``_bindings``.
+
+    ``package`` is the dotted package that the module is in: relative imports are made absolute with it.
+    """
+    tree = cst.parse_module(source_text)
+    names = _names(source_text)
+    imports = _Imports.of(source_text, package)
+    codemod = _Codemod(imports, frozenset(kernels), names)
+    tree = tree.visit(codemod)
+    if codemod.uses:
+        tree = _with_imports(tree, codemod)
+    tree = _without_device_code(tree, imports, codemod.device_code)
+    return _with_note(tree, source).code
+
+
+def _names(source_text: str) -> set[str]:
+    """All identifiers of the module."""
+    found = set()
+    for node in ast.walk(ast.parse(source_text)):
+        match node:
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.alias():
+                found.add((node.asname or node.name).partition(".")[0])
+    return found
+
+
+@dataclass
+class _Imports:
+    """What names stand for, by the module's imports; a name that is bound in another way too stands for nothing."""
+
+    package: str
+    bound: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, source_text: str, package: str) -> _Imports:
+        tree = ast.parse(source_text)
+        imports = cls(package)
+        other: set[str] = set()
+        for node in ast.walk(tree):
+            match node:
+                case ast.Import():
+                    for alias in node.names:
+                        imports._bind(alias.asname or alias.name.partition(".")[0], _target(alias))
+                case ast.ImportFrom():
+                    base = imports.absolute(node.level, node.module or "")
+                    for alias in node.names:
+                        imports._bind(alias.asname or alias.name, f"{base}.{alias.name}")
+                case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+                    other.add(name)
+                case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.AsyncFunctionDef(name=name):
+                    other.add(name)
+        imports.bound = {name: target for name, target in imports.bound.items() if name not in other}
+        return imports
+
+    def _bind(self, name: str, target: str) -> None:
+        self.bound[name] = target if self.bound.get(name, target) == target else ""
+
+    def absolute(self, level: int, module: str) -> str:
+        """Return the dotted name of a module that is imported relatively; with the dots where it isn't known."""
+        if not level:
+            return module
+        parts = self.package.split(".") if self.package else []
+        if len(parts) < level:
+            return "." * level + module
+        return ".".join([*parts[: len(parts) - level + 1], *([module] if module else [])])
+
+    def resolve(self, node: cst.BaseExpression) -> str:
+        """Return the dotted name that an expression stands for, or ""."""
+        parts: list[str] = []
+        while isinstance(node, cst.Attribute):
+            parts.append(node.attr.value)
+            node = node.value
+        if not isinstance(node, cst.Name) or not (base := self.bound.get(node.value)):
+            return ""
+        return ".".join([base, *reversed(parts)])
+
+    def needs_tile(self, name: str) -> bool:
+        """Does a name stand for something of cuda.tile?"""
+        target = self.bound.get(name, "")
+        return target == _NEEDS_TILE or target.startswith("cuda.tile")
+
+
+def _target(alias: ast.alias) -> str:
+    return alias.name if alias.asname else alias.name.partition(".")[0]
+
+
+class _Codemod(cst.CSTTransformer):
+    """Replaces kernels, launches and searches; remembers what was taken out and what is needed instead."""
+
+    def __init__(self, imports: _Imports, kernels: frozenset[str], names: set[str]) -> None:
+        super().__init__()
+        self._imports, self._kernels = imports, kernels
+        self.runtime, self.bindings = unique("_cutile", names), unique("_kernels", names)
+        self.uses: set[str] = set()
+        self.device_code: list[cst.CSTNode] = []
+
+    # Kernels
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:  # noqa: N802
+        return not self._is_kernel(node)
+
+    def _is_kernel(self, node: cst.FunctionDef) -> bool:
+        return node.name.value in self._kernels and bool(node.decorators)
+
+    def leave_FunctionDef(  # noqa: N802
+        self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
+    ) -> cst.BaseStatement:
+        if not self._is_kernel(original_node):
+            return updated_node
+        self.device_code.append(original_node)
+        assign = cst.Assign(
+            [cst.AssignTarget(cst.Name(original_node.name.value))], self._kernel(original_node.name.value)
+        )
+        return cst.SimpleStatementLine([assign], leading_lines=updated_node.leading_lines)
+
+    def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:  # noqa: N802
+        """A kernel that is made by calling ``ct.kernel``."""
+        target = original_node.targets[0].target
+        if isinstance(target, cst.Name) and target.value in self._kernels and isinstance(original_node.value, cst.Call):
+            self.device_code.append(original_node.value)
+            return updated_node.with_changes(value=self._kernel(target.value))
+        return updated_node
+
+    def _kernel(self, name: str) -> cst.BaseExpression:
+        self.uses.add(self.bindings)
+        return cst.Attribute(cst.Name(self.bindings), cst.Name(name))
+
+    # Launches
+
+    def leave_Attribute(  # noqa: N802
+        self, original_node: cst.Attribute, updated_node: cst.Attribute
+    ) -> cst.BaseExpression:
+        # The name after the dot was visited like a name by itself.
+        return self._replaced(original_node, updated_node.with_changes(attr=original_node.attr))
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:  # noqa: N802
+        return self._replaced(original_node, updated_node)
+
+    def _replaced(self, original: cst.BaseExpression, updated: cst.BaseExpression) -> cst.BaseExpression:
+        function = _REPLACED.get(self._imports.resolve(original))
+        if function is None:
+            return updated
+        self.uses.add(self.runtime)
+        return cst.Attribute(cst.Name(self.runtime), cst.Name(function))
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:  # noqa: N802
+        return not self._imports.resolve(node)
+
+    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:  # noqa: N802
+        """Keywords of calls were visited as names: put them back."""
+        return updated_node.with_changes(keyword=original_node.keyword)
+
+    # Imports, TileGym's registry
+
+    def visit_Import(self, node: cst.Import) -> bool:  # noqa: N802
+        return False
+
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:  # noqa: N802
+        return False
+
+    def leave_ImportFrom(  # noqa: N802
+        self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
+    ) -> cst.ImportFrom:
+        level = len(original_node.relative)
+        name = cst.helpers.get_full_name_for_node(original_node.module) if original_node.module else ""
+        absolute = self._imports.absolute(level, name or "")
+        if not level or absolute.startswith("."):
+            return updated_node
+        module = cst.parse_expression(absolute)
+        assert isinstance(module, cst.Name | cst.Attribute)
+        return updated_node.with_changes(relative=(), module=module, whitespace_after_from=cst.SimpleWhitespace(" "))
+
+    def leave_Decorator(  # noqa: N802
+        self, original_node: cst.Decorator, updated_node: cst.Decorator
+    ) -> cst.Decorator:
+        """``@register_impl(.., backend="cutile")`` must not take the place of the module it came from."""
+        call = original_node.decorator
+        if not isinstance(call, cst.Call) or not self._imports.resolve(call.func).endswith(".register_impl"):
+            return updated_node
+        assert isinstance(updated_node.decorator, cst.Call)
+        args = [_other_backend(arg) for arg in updated_node.decorator.args]
+        return updated_node.with_changes(decorator=updated_node.decorator.with_changes(args=args))
+
+
+def _other_backend(arg: cst.Arg) -> cst.Arg:
+    is_backend = arg.keyword is not None and arg.keyword.value == "backend"
+    if not is_backend or not isinstance(arg.value, cst.SimpleString):
+        return arg
+    backend = _TILEGYM_BACKEND.get(str(arg.value.evaluated_value))
+    return arg if backend is None else arg.with_changes(value=cst.SimpleString(f'"{backend}"'))
+
+
+# -- Imports of ours ----------------------------------------------------------------------------------
+
+
+def _with_imports(tree: cst.Module, codemod: _Codemod) -> cst.Module:
+    """Add our imports after the module's own at its top."""
+    lines = []
+    if codemod.runtime in codemod.uses:
+        lines.append(f"from .. import _runtime as {codemod.runtime}\n")
+    if codemod.bindings in codemod.uses:
+        lines.append(f"from . import _bindings as {codemod.bindings}\n")
+    place = _after_imports(tree.body)
+    added = [cst.parse_statement(line) for line in lines]
+    return tree.with_changes(body=[*tree.body[:place], *added, *tree.body[place:]])
+
+
+def _after_imports(body: Sequence[cst.BaseStatement]) -> int:
+    """Return the place after the leading docstring and imports."""
+    place = 0
+    for i, statement in enumerate(body):
+        if _is_import(statement):
+            place = i + 1
+        elif not (i == 0 and _is_docstring(statement)):
+            break
+        elif place == 0:
+            place = 1
+    return place
+
+
+def _is_import(statement: cst.BaseStatement) -> bool:
+    return isinstance(statement, cst.SimpleStatementLine) and all(
+        isinstance(small, cst.Import | cst.ImportFrom) for small in statement.body
+    )
+
+
+def _is_docstring(statement: cst.BaseStatement) -> bool:
+    return (
+        isinstance(statement, cst.SimpleStatementLine)
+        and isinstance(statement.body[0], cst.Expr)
+        and isinstance(statement.body[0].value, cst.SimpleString | cst.ConcatenatedString)
+    )
+
+
+def _with_note(tree: cst.Module, source: str) -> cst.Module:
+    origin = f" from {source}" if source else ""
+    note = cst.EmptyLine(
+        comment=cst.Comment(f"# Generated{origin} by the cuTile transpiler: launches run Rust kernels.")
+    )
+    return tree.with_changes(header=[note, *tree.header])
+
+
+# -- What is left over --------------------------------------------------------------------------------
+
+
+def _without_device_code(tree: cst.Module, imports: _Imports, removed: Iterable[cst.CSTNode]) -> cst.Module:
+    """Remove what only kernels used and that needs cuda.tile, then imports of cuda.tile that nothing uses."""
+    used_by_kernels = {name for node in removed for name in _loaded(_python(node))}
+    rows = _parsed(tree)
+    while True:
+        dead = [
+            i
+            for i, (_, code) in enumerate(rows)
+            if (bound := _binds(code)) & used_by_kernels
+            and any(imports.needs_tile(name) for name in _loaded(code))
+            and not bound & {name for j, (_, other) in enumerate(rows) if j != i for name in _loaded(other)}
+        ]
+        if not dead:
+            break
+        used_by_kernels |= {name for i in dead for name in _loaded(rows[i][1])}
+        rows = [row for i, row in enumerate(rows) if i not in dead]
+    used = {name for _, code in rows for name in _loaded(code)}
+    kept = [pruned for statement, _ in rows if (pruned := _pruned(statement, used, imports)) is not None]
+    return tree.with_changes(body=kept)
+
+
+def _parsed(tree: cst.Module) -> list[tuple[cst.BaseStatement, ast.Module]]:
+    """Pair each top-level statement with its syntax tree; one line may hold several small statements."""
+    code = ast.parse(tree.code).body
+    rows: list[tuple[cst.BaseStatement, ast.Module]] = []
+    for statement in tree.body:
+        count = len(statement.body) if isinstance(statement, cst.SimpleStatementLine) else 1
+        rows.append((statement, ast.Module(code[:count], [])))
+        code = code[count:]
+    return rows
+
+
+def _python(node: cst.CSTNode) -> ast.AST:
+    return ast.parse(cst.Module([]).code_for_node(node).strip())
+
+
+def _loaded(tree: ast.AST) -> Iterator[str]:
+    """Names that are read; the names in ``__all__`` count."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
+            yield from (
+                c.value for c in ast.walk(node.value) if isinstance(c, ast.Constant) and isinstance(c.value, str)
+            )
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+            yield node.value  # perhaps an annotation in quotes
+
+
+def _binds(tree: ast.Module) -> set[str]:
+    """The names that a top-level function or assignment defines; nothing for other statements."""
+    match tree.body:
+        case [ast.FunctionDef(name=name)]:
+            return {name}
+        case [ast.Assign(targets=targets)] if all(isinstance(t, ast.Name) for t in targets):
+            return {t.id for t in targets if isinstance(t, ast.Name)}
+        case [ast.AnnAssign(target=ast.Name(id=name))]:
+            return {name}
+    return set()
+
+
+def _pruned(statement: cst.BaseStatement, used: set[str], imports: _Imports) -> cst.BaseStatement | None:
+    """Take imports of cuda.tile that nothing uses out of a statement; None when nothing is left of it."""
+    if not isinstance(statement, cst.SimpleStatementLine) or not _is_import(statement):
+        return statement
+    kept = [small for item in statement.body if (small := _pruned_import(item, used, imports)) is not None]
+    if not kept:
+        return None
+    return statement if tuple(kept) == tuple(statement.body) else statement.with_changes(body=kept)
+
+
+def _pruned_import(item: cst.BaseSmallStatement, used: set[str], imports: _Imports) -> cst.BaseSmallStatement | None:
+    assert isinstance(item, cst.Import | cst.ImportFrom)
+    if isinstance(item.names, cst.ImportStar):
+        return item
+    names = [alias for alias in item.names if (name := _bound_name(alias)) in used or not imports.needs_tile(name)]
+    if len(names) == len(item.names):
+        return item
+    if not names:
+        return None
+    names[-1] = names[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+    return item.with_changes(names=names)
+
+
+def _bound_name(alias: cst.ImportAlias) -> str:
+    name = alias.evaluated_alias or alias.evaluated_name
+    return name.partition(".")[0]
