@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from transpiler.emit.abi import Generic
 from transpiler.emit.naming import describe, unique, upper
-from transpiler.ir.symbolic import Sym, leaves_of, lit
+from transpiler.ir.symbolic import Sym, leaves_of
 from transpiler.ir.tir import Kernel, Op, Value
 from transpiler.ir.types import DType, PtrTy, Shape, TensorTy, TileTy, TokenTy, Type, ViewTy
+
+
+_CONST_LEAVES = ("param", "div", "itemsize")  # what a launcher computes const generics from
 
 
 class Generics:
@@ -41,7 +44,7 @@ class Generics:
     def const(self, sym: Sym, value: int) -> str:
         """An integer: a const generic where it depends on parameters, else its digits."""
         sym = self.canonical(sym)
-        if not any(leaf.op == "param" for leaf in leaves_of(sym)):
+        if not any(leaf.op in _CONST_LEAVES for leaf in leaves_of(sym)):
             return str(value)
         if sym not in self._consts:
             self._consts[sym] = self._name(sym)
@@ -49,7 +52,7 @@ class Generics:
 
     def is_symbolic(self, sym: Sym) -> bool:
         """Does :meth:`const` give a const generic?"""
-        return any(leaf.op == "param" for leaf in leaves_of(self.canonical(sym)))
+        return any(leaf.op in _CONST_LEAVES for leaf in leaves_of(self.canonical(sym)))
 
     def _name(self, sym: Sym) -> str:
         if sym.op == "param":
@@ -127,6 +130,63 @@ class Generics:
         return (*out, *(Generic(name, "i32", sym) for sym, name in plain + derived))
 
 
+class FunctionGenerics(Generics):
+    """The generics of a function that an entry calls: names of its own for those of the entry that it needs.
+
+    ``preferred`` names constants that the author passes; other sizes get letters, so that a function
+    reads the same wherever it is called from.
+    """
+
+    def __init__(self, outer: Generics, preferred: dict[Sym, str]) -> None:
+        self.kernel, self.outer = outer.kernel, outer
+        self._same = outer._same
+        self._preferred = {self.canonical(s): n for s, n in preferred.items()}
+        self._consts: dict[Sym, str] = {}
+        self._dims: dict[tuple[str, int], str] = {}
+        self._elements: dict[str, str] = {}
+        self.needs_turbofish = False
+
+    def element(self, dtype: DType) -> str:
+        """A dtype as Rust text."""
+        if dtype.of is None or not self.is_generic(dtype):
+            return dtype.rust
+        rep = self.kernel.dtype_class[dtype.of]
+        if rep not in self._elements:
+            self._elements[rep] = "E" if not self._elements else f"E{len(self._elements) + 1}"
+        return self._elements[rep]
+
+    def _name(self, sym: Sym) -> str:
+        taken = {*self._consts.values(), *self._dims.values()}
+        if sym in self._preferred:
+            return unique(upper(self._preferred[sym]), taken)
+        return next((letter for letter in "NMKLPQRS" if letter not in taken), unique("N", taken))
+
+    def array_dims(self, name: str) -> tuple[str, ...]:
+        """The dimensions of an array parameter's type."""
+        out = []
+        for axis, text in enumerate(self.outer.array_dims(name)):
+            if text.lstrip("-").isdigit():
+                out.append(text)
+                continue
+            self.needs_turbofish = True  # cutile can't infer a dynamic dimension
+            taken = {*self._consts.values(), *self._dims.values()}
+            self._dims.setdefault((name, axis), unique(f"D{axis}", taken))
+            out.append(self._dims[name, axis])
+        return tuple(out)
+
+    def local(self) -> tuple[Generic, ...]:
+        """The function's own generics in order of declaration."""
+        out = [Generic(n, "type", Sym("dtype", (rep,))) for rep, n in self._elements.items()]
+        out += [Generic(n, "i32", Sym("dim", key)) for key, n in self._dims.items()]
+        return (*out, *(Generic(n, "i32", s) for s, n in self._consts.items()))
+
+    def arguments(self) -> tuple[str, ...]:
+        """What the caller passes for each of them."""
+        out = [self.outer.element(DType("float32", rep)) for rep in self._elements]
+        out += [self.outer.array_dims(name)[axis] for name, axis in self._dims]
+        return (*out, *(self.outer.const(s, 0) for s in self._consts))
+
+
 def declared(generics: tuple[Generic, ...]) -> tuple[str, ...]:
     """Generics as they are declared."""
     return tuple(f"{g.name}: ElementType" if g.kind == "type" else f"const {g.name}: {g.kind}" for g in generics)
@@ -167,4 +227,4 @@ def _rank(s: Sym) -> int:
     return 0 if s.op == "lit" else 1 if s.op == "param" else 2
 
 
-__all__ = ["Generics", "declared", "lit"]
+__all__ = ["FunctionGenerics", "Generics", "declared"]

@@ -8,7 +8,7 @@ from typing import Any
 from transpiler.emit.abi import CompileInputs, EntryAbi, Generic
 from transpiler.ir.symbolic import evaluate
 from transpiler.ir.types import DTYPE_TABLE
-from transpiler.spec import ArraySpec, ConstantSpec, ScalarSpec, Specialization
+from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ScalarSpec, Specialization
 
 _FLOAT_TEXT = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
 _MAX_DIVISOR = 1024
@@ -24,12 +24,21 @@ def leaves(spec: Specialization) -> dict[tuple[Any, ...], Any]:
             case ScalarSpec():
                 out["dtype", name] = p.dtype
             case ArraySpec():
-                out["dtype", name], out["rank", name] = p.dtype, p.ndim
-                for axis in range(p.ndim):
-                    out["dim", name, axis] = p.shape_constant[axis]
-                    out["stride", name, axis] = p.stride_constant[axis]
-            case _:
-                pass
+                out |= _array_leaves(name, p)
+            case ListSpec():
+                out |= _array_leaves(name, p.element)
+    return out
+
+
+def _array_leaves(name: str, p: ArraySpec) -> dict[tuple[Any, ...], Any]:
+    out: dict[tuple[Any, ...], Any] = {("dtype", name): p.dtype, ("rank", name): p.ndim}
+    out["itemsize", name] = DTYPE_TABLE[p.dtype][1] // 8
+    out["div", name, "ptr", 0] = p.base_addr_divisible_by
+    for axis in range(p.ndim):
+        out["dim", name, axis] = p.shape_constant[axis]
+        out["stride", name, axis] = p.stride_constant[axis]
+        out["div", name, "dim", axis] = p.shape_divisible_by[axis]
+        out["div", name, "stride", axis] = p.stride_divisible_by[axis]
     return out
 
 
@@ -48,6 +57,13 @@ def divisor(d: int) -> int:
     return min(d & -d, _MAX_DIVISOR) if d else _MAX_DIVISOR
 
 
+def _stride_divisor(p: ArraySpec, axis: int) -> int:
+    """A stride's divisor; that of an axis of size 1 addresses nothing, so the reference calls it 16-byte aligned."""
+    known = divisor(p.stride_divisible_by[axis])
+    bits = DTYPE_TABLE[p.dtype][1]
+    return max(known, 128 // bits) if p.shape_constant[axis] == 1 else known
+
+
 def compile_inputs(entry: EntryAbi, spec: Specialization) -> CompileInputs:
     """Evaluate an entry's generics and collect the facts about its arguments."""
     values = leaves(spec)
@@ -61,7 +77,7 @@ def compile_inputs(entry: EntryAbi, spec: Specialization) -> CompileInputs:
             (
                 argument.name,
                 tuple(map(divisor, p.shape_divisible_by)),
-                tuple(map(divisor, p.stride_divisible_by)),
+                tuple(_stride_divisor(p, axis) for axis in range(p.ndim)),
                 divisor(p.base_addr_divisible_by),
             )
         )

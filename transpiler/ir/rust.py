@@ -299,11 +299,12 @@ class Line:
 
 @dataclass
 class Printer:
-    """Prints statements and functions as lines."""
+    """Prints statements and functions as lines; ``functions`` names those that are called by an id (``@0``)."""
 
     names: Mapping[Hashable, str] = field(default_factory=dict)
     lines: list[Line] = field(default_factory=list)
     span: Span = NO_SPAN
+    functions: Mapping[str, str] = field(default_factory=dict)
 
     def expr(self, e: Expr, strength: int = 0) -> str:
         """One line of text, with parentheses where an outer operator of ``strength`` needs them."""
@@ -313,7 +314,7 @@ class Printer:
             case Text(text=text):
                 return text
             case Call():
-                return f"{e.func}({', '.join(map(self.expr, e.args))})"
+                return f"{self.callee(e.func)}({', '.join(map(self.expr, e.args))})"
             case Method():
                 return f"{self.expr(e.receiver, 99)}.{e.name}({', '.join(map(self.expr, e.args))})"
             case Binary():
@@ -333,6 +334,11 @@ class Printer:
                 return f"unsafe {{ {self.expr(e.expr)} }}"
             case If():
                 raise ValueError("an `if` is printed by statement")
+
+    def callee(self, func: str) -> str:
+        """A function's name, with its generics."""
+        name, sep, generics = func.partition("::<")
+        return self.functions.get(name, name) + sep + generics
 
     def put(self, depth: int, text: str) -> None:
         """Add a line."""
@@ -413,7 +419,7 @@ class Printer:
             self._value("", value.expr, depth + 1, "")
             self.put(depth, "}" + tail)
         elif isinstance(value, Call):
-            self.put(depth, f"{head}{value.func}(")
+            self.put(depth, f"{head}{self.callee(value.func)}(")
             for arg in value.args:
                 self._value("", arg, depth + 1, ",")
             self.put(depth, ")" + tail)

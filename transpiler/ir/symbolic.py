@@ -21,8 +21,9 @@ class Sym:
 
     ``op`` is an operator of :data:`OPERATORS`, or a leaf: "lit" (args: the value), "param" (a
     constant parameter's name), "dtype" (an array's or scalar's name: its dtype's name), "dim" or
-    "stride" (array, axis: the value baked in, None where dynamic), "rank" (array), "div" (list of
-    arrays, "ptr" | "dim" | "stride", axis: a divisor known of its elements).
+    "stride" (array, axis: the value baked in, None where dynamic), "rank" (array), "div" (array,
+    "ptr" | "dim" | "stride", axis: a divisor known of it; of a list of arrays: of its elements),
+    "itemsize" (array: bytes an element).
     """
 
     op: str
@@ -83,10 +84,12 @@ OPERATORS: dict[str, tuple[Any, str, int]] = {
     "exp": (math.exp, "exp({})", 0),
     "log": (math.log, "log({})", 0),
     "log2": (math.log2, "log2({})", 0),
+    "gcd": (math.gcd, "gcd({}, {})", 0),
+    "pow2_divisor": (lambda n: min(n & -n, 1024), "pow2_divisor({})", 0),
     "next_power_of_2": (_next_power_of_2, "next_power_of_2({})", 0),
     "where": (lambda c, a, b: a if c else b, "({1} if {0} else {2})", 0),
 }
-LEAVES = ("lit", "param", "dtype", "dim", "stride", "rank", "div")
+LEAVES = ("lit", "param", "dtype", "dim", "stride", "rank", "div", "itemsize")
 
 
 _RIGHT_IDENTITIES = (("add", 0), ("sub", 0), ("mul", 1), ("floordiv", 1), ("cdiv", 1))
@@ -140,6 +143,8 @@ def _leaf_text(sym: Sym) -> str:
             return f"{sym.args[0]}.ndim"
         case "dim":
             return f"{sym.args[0]}.shape[{sym.args[1]}]"
+        case "itemsize":
+            return f"itemsize({sym.args[0]})"
         case "div":
             return f"div({', '.join(map(str, sym.args))})"
         case _:

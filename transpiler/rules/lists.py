@@ -63,7 +63,8 @@ def _size(ev: Evaluator, items: ListVal, word: Value, what: str, axis: int) -> V
 
 def _divisible(ev: Evaluator, items: ListVal, v: Value, what: str, axis: int) -> Value:
     """State a divisor that each specialization gives (1 where nothing is known)."""
-    return ev.value("assume", (v,), v.ty, divisor=Sym("div", (items.root, what, axis)))
+    known = sy.apply("pow2_divisor", Sym("div", (items.root, what, axis)))
+    return ev.value("assume", (v,), v.ty, divisor=known)
 
 
 ROWS: tuple[Rule, ...] = (Rule("operator.getitem", "items, index, /", "an array of a list", _item, accepts=("list",)),)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
 from transpiler.ir import rust
+from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import Op, Value
 from transpiler.ir.types import DType, PtrTy, Shape, TileTy, Type, ViewTy
 
@@ -45,6 +46,10 @@ class Types(Protocol):
 
     def dynamic_axis(self, op: Op) -> int:
         """The index of a ``dim`` or ``stride`` among what is read at run time."""
+
+    def const(self, sym: Sym, value: int) -> str:
+        """An integer: a const generic where it depends on what the launcher knows, else its digits."""
+        ...
 
 
 def _category(types: Types, dtype: DType) -> str:
@@ -87,9 +92,7 @@ def _operand_keys(op: Op, types: Types, out: dict[str, Hashable]) -> None:
     out["element"] = "generic" if types.is_generic(source) else source.name
     target = _tile_dtype(op.results[0].ty) if op.results else None
     if target is not None:
-        out["width"] = (
-            "same" if target.bits == source.bits else "wider" if target.bits > source.bits else "narrower"
-        )
+        out["width"] = "same" if target.bits == source.bits else "wider" if target.bits > source.bits else "narrower"
 
 
 def _signed(dtype: DType) -> bool:
@@ -152,6 +155,13 @@ def _some(e: rust.Expr | None) -> rust.Expr:
 
 
 _Builder = Callable[[Op, Types, Sequence[rust.Expr], dict[str, rust.Expr | str]], None]
+
+
+def _assume(op: Op, types: Types, e: Sequence[rust.Expr], out: dict[str, rust.Expr | str]) -> None:
+    """A divisor that each specialization gives is a const generic."""
+    divisor = op.attrs.get("divisor")
+    if isinstance(divisor, Sym):
+        out["divisor"] = types.const(divisor, 1)
 
 
 def _load_view(op: Op, types: Types, e: Sequence[rust.Expr], out: dict[str, rust.Expr | str]) -> None:
@@ -249,4 +259,5 @@ _BUILDERS: dict[str, _Builder] = {
     "stride": _metadata,
     "view": _tensor,
     "base": _tensor,
+    "assume": _assume,
 }
