@@ -409,7 +409,7 @@ class _Plans:
 
 def _return(low: Lowering, op: Op) -> None:
     low.flush()
-    if low.uses.block_of[op] is not low.kernel.body:
+    if low.uses.block_of[op] is not low.body:
         low.hole(op, "E0605", "`return` inside a branch or loop can't be written in cutile 0.5")
 
 

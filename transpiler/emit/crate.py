@@ -29,9 +29,12 @@ def render_crate_files(operators: Sequence[str]) -> dict[str, str]:
     return files | _support() | _runtime()
 
 
-def render_operator_module(operator: str) -> str:
-    """Render the mod.rs that joins an operator's files."""
-    return render_template("operator.rs.j2", operator=operator)
+def render_operator_modules(operator: str) -> dict[str, str]:
+    """Render what joins an operator's files: mod.rs for Rust, ``__init__.py`` for Python."""
+    return {
+        "mod.rs": render_template("operator.rs.j2", operator=operator),
+        "__init__.py": render_template("operator.py.j2", operator=operator),
+    }
 
 
 def _support() -> dict[str, str]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from transpiler.diagnostics import Diagnostic
 from transpiler.emit.abi import Argument, EntryAbi, Generic
+from transpiler.emit.functions import Function, Functions, called, with_mut
 from transpiler.emit.generics import Generics, declared
 from transpiler.emit.lower import Lowering
 from transpiler.emit.naming import snake
+from transpiler.emit.outline import outline
 from transpiler.emit.scopes import Key, name_variables
 from transpiler.ir import rust
 from transpiler.ir.symbolic import Sym
@@ -38,7 +39,7 @@ class EmittedEntry:
     conditions: tuple[Condition, ...]
     declarations: tuple[str, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
-    helpers: tuple[rust.Fn, ...] = ()
+    functions: tuple[Function, ...] = ()
     arrays: dict[str, ArrayUse] = field(default_factory=dict)
 
     def abi(self, name: str) -> EntryAbi:
@@ -49,13 +50,14 @@ class EmittedEntry:
 def emit_entry(kernel: Kernel, name: str = "") -> EmittedEntry:
     """Translate one residual program. ``name`` is what the function is called (the kernel's name if empty)."""
     generics = Generics(kernel)
-    lowering = Lowering(kernel, generics)
+    functions = Functions()
+    lowering = Lowering(kernel, generics, outline(kernel).body, functions, False)
     body = lowering.run()
     params = [("param", n) for n in kernel.params if n in kernel.arrays or n in kernel.scalars]
     hints: dict[Key, str] = {p: p[1] for p in params}
     hints |= {key: v.hint for key, v in lowering.variables.items()}
-    names = name_variables(body, hints, params, set(_called(body)))
-    body = _with_mut(body, lowering)
+    names = name_variables(body, hints, params, called(body) | functions.bases())
+    body = with_mut(body, {k for k, v in lowering.variables.items() if v.mutable})
     arguments = tuple(_argument(kernel, generics, n, names["param", n]) for _, n in params)
     collected = generics.collected()
     function = rust.Fn(
@@ -64,7 +66,7 @@ def emit_entry(kernel: Kernel, name: str = "") -> EmittedEntry:
         tuple(f"{a.name}: {a.rust_type}" for a in arguments),
         "",
         body,
-        attrs=_attributes(kernel, lowering),
+        attrs=_attributes(kernel, lowering, body),
         docs=tuple(_dedent(kernel.docstring)),
         comments=kernel.comments,
         unsafe=True,
@@ -73,15 +75,16 @@ def emit_entry(kernel: Kernel, name: str = "") -> EmittedEntry:
     )
     return EmittedEntry(
         kernel.name,
-        _key(function, names, collected),
+        _key(function, names, collected, functions),
         function,
         names,
         collected,
         arguments,
         (*kernel.conditions, *(c for s, c in lowering.literals.items() if s not in _known(kernel))),
-        tuple(sorted(_declarations(body))),
-        tuple(lowering.diagnostics),
-        arrays=kernel.arrays,
+        tuple(n for n in DECLARATIONS if n in called(body) or any(n in called(f.fn.body) for f in functions.items)),
+        (*kernel.holes, *lowering.diagnostics),
+        tuple(functions.items),
+        kernel.arrays,
     )
 
 
@@ -101,49 +104,11 @@ def _argument(kernel: Kernel, generics: Generics, source: str, name: str) -> Arg
     return Argument(name, "scalar", source, generics.element(DType(kernel.scalars[source].name)))
 
 
-def _with_mut(body: tuple[rust.Stmt, ...], lowering: Lowering) -> tuple[rust.Stmt, ...]:
-    """Mark the variables that are assigned."""
-
-    def mark(stmt: rust.Stmt) -> rust.Stmt:
-        if isinstance(stmt, rust.Let):
-            stmt = replace(stmt, mut=tuple(k is not None and lowering.variables[k].mutable for k in stmt.vars))
-        match stmt:
-            case rust.For() | rust.Loop():
-                return replace(stmt, body=_with_mut(stmt.body, lowering))
-            case rust.Let(value=rust.If() as e) | rust.Assign(value=rust.If() as e) | rust.Do(value=rust.If() as e):
-                new = replace(e, then=_with_mut(e.then, lowering), other=_with_mut(e.other, lowering))
-                return replace(stmt, value=new)
-            case _:
-                return stmt
-
-    return tuple(map(mark, body))
-
-
-def _expressions(body: tuple[rust.Stmt, ...]) -> Iterator[rust.Expr]:
-    for stmt in rust.walk(body):
-        for e in rust.expressions_of(stmt):
-            yield from rust.subexpressions(e)
-
-
-def _called(body: tuple[rust.Stmt, ...]) -> Iterator[str]:
-    """Functions that are called: variables must not have their names."""
-    for e in _expressions(body):
-        if isinstance(e, rust.Call):
-            yield e.func.split("::")[0]
-
-
-def _declarations(body: tuple[rust.Stmt, ...]) -> set[str]:
-    return {name for name in _called(body) if name in DECLARATIONS}
-
-
-def _attributes(kernel: Kernel, lowering: Lowering) -> tuple[str, ...]:
+def _attributes(kernel: Kernel, lowering: Lowering, body: tuple[rust.Stmt, ...]) -> tuple[str, ...]:
     hints = _optimization_hints(kernel.hints)
     options = ["unchecked_accesses = true", *([f"optimization_hints = ({hints})"] if hints else [])]
     out = [f"#[cutile::entry({', '.join(options)})]"]
-    asserts = any(
-        isinstance(e, rust.Call) and e.func == "cuda_tile_assert!" for e in _expressions(tuple(lowering.block))
-    )
-    allowed = ["unreachable_code"] * asserts + ["unused_assignments"] * lowering.dummies
+    allowed = ["unreachable_code"] * ("cuda_tile_assert!" in called(body)) + ["unused_assignments"] * lowering.dummies
     if allowed:
         out.insert(0, f"#[allow({', '.join(allowed)})]")
     return tuple(out)
@@ -166,9 +131,9 @@ def _optimization_hints(hints: dict[str, Any]) -> str:
     return " ".join(f"{t} = ({', '.join(targets[t])},)," for t in order)
 
 
-def _key(function: rust.Fn, names: dict[Key, str], generics: tuple[Generic, ...]) -> str:
-    """The text under a neutral name, and what the generics stand for."""
+def _key(function: rust.Fn, names: dict[Key, str], generics: tuple[Generic, ...], functions: Functions) -> str:
+    """The text under a neutral name, its functions, and what the generics stand for."""
     printer = rust.Printer(names)
     printer.function(replace(function, name="entry", span=function.span), 0)
     text = "\n".join(line.text for line in printer.lines)
-    return text + "\n" + "\n".join(f"{g.name}: {g.value}" for g in generics)
+    return "\n".join([text, *(f"{f.base} {f.text}" for f in functions.items), *(f"{g.name}: {g.value}" for g in generics)])

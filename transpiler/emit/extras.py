@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from transpiler.diagnostics import Diagnostic, TranspileError
 from transpiler.emit.abi import KernelAbi
 from transpiler.emit.bindings import render_bindings
-from transpiler.emit.crate import render_crate_files, render_operator_module
+from transpiler.emit.crate import render_crate_files, render_operator_modules
 from transpiler.emit.ffi import check_kernel, render_ffi
 from transpiler.emit.host import render_host
 
@@ -24,7 +24,7 @@ class ExtraFiles:
 def extra_files(
     operator: str, abis: Sequence[KernelAbi], source_text: str, *, module: str, package: str = "", source: str = ""
 ) -> ExtraFiles:
-    """Render an operator's mod.rs, ffi.rs, ``_bindings.py`` and ``__init__.py`` (its host module).
+    """Render an operator's ffi.rs, ``_bindings.py`` and ``host.py``, and what joins them.
 
     ``module`` is the module's name in kernel.rs, ``package`` the dotted package that the source module is in (for
     its relative imports), ``source`` what to call it. A kernel that can't be called through the C interface is left
@@ -39,12 +39,11 @@ def extra_files(
         except TranspileError as refusal:
             diagnostics.append(refusal.diagnostic)
     files = {
-        "mod.rs": render_operator_module(operator),
         "ffi.rs": render_ffi(operator, able, module),
         "_bindings.py": render_bindings(operator, able),
-        "__init__.py": render_host(source_text, {abi.kernel for abi in able}, package=package, source=source),
+        "host.py": render_host(source_text, {abi.kernel for abi in able}, package=package, source=source),
     }
-    return ExtraFiles(files, tuple(diagnostics))
+    return ExtraFiles(render_operator_modules(operator) | files, tuple(diagnostics))
 
 
 def render_extra_files(

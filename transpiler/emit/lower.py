@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from transpiler.diagnostics import Diagnostic
 from transpiler.emit import constants
+from transpiler.emit.functions import Functions
 from transpiler.emit.generics import Generics
+from transpiler.emit.outline import Group
 from transpiler.emit.uses import Uses
 from transpiler.ir import rust
 from transpiler.ir.symbolic import Sym
@@ -53,27 +55,14 @@ class _Pending:
     op: Op
 
 
-def default_hint(op: Op) -> str:
-    """A variable's name for a value without one."""
-    table = _DEFAULT_HINTS.get(op.opcode)
-    if isinstance(table, dict):
-        return table.get(str(op.attrs["fn"]), str(op.attrs["fn"]))
-    if op.opcode == "view":
-        return f"{op.attrs.get('array', '')}_view".strip("_")
-    if op.opcode in ("dim", "stride") and op.operands[0].hint:
-        return f"{op.operands[0].hint}_{table}_{op.attrs['axis']}"
-    if table is not None:
-        return table
-    named = next((v.hint for v in op.operands if v.hint and isinstance(v.ty, TileTy)), "")
-    return named or "value"
-
-
 class Lowering:
     """Builds the body of one entry."""
 
-    def __init__(self, kernel: Kernel, generics: Generics) -> None:
-        self.kernel, self.generics = kernel, generics
-        self.uses = Uses(kernel)
+    def __init__(self, kernel: Kernel, generics: Generics, body: Block, functions: Functions, canonical: bool) -> None:
+        """``canonical``: names don't come from the author, so that equal functions read the same."""
+        self.kernel, self.generics, self.body, self.functions = kernel, generics, body, functions
+        self.canonical = canonical
+        self.uses = Uses(body)
         self.bound: dict[Value, rust.Expr] = {}
         self.variables: dict[Key, Variable] = {}
         self.targets: dict[Value, Key] = {}  # values to be assigned to an existing variable
@@ -83,13 +72,13 @@ class Lowering:
         self.trailing = ""
         self.line = 0  # the last Python line that was written
         self.loops: list[LoopState] = []
-        self.diagnostics: list[Diagnostic] = list(kernel.holes)
+        self.diagnostics: list[Diagnostic] = []
         self.literals: dict[Sym, Condition] = {}
         self.dummies = False
 
     def run(self) -> tuple[rust.Stmt, ...]:
         """The statements of the kernel."""
-        self.ops(self.kernel.body)
+        self.ops(self.body)
         self.flush()
         return tuple(self.block)
 
@@ -103,9 +92,30 @@ class Lowering:
 
     def define(self, v: Value, op: Op | None) -> Key:
         """A variable of its own for a value."""
-        hint = v.hint or (default_hint(op) if op is not None else "value")
+        author = "" if self.canonical else v.hint
+        hint = author or (self.default_hint(op) if op is not None else "value")
         self.variable(v, hint, self.generics.type(v.ty), v)
         return v
+
+    def default_hint(self, op: Op) -> str:
+        """A variable's name for a value without one."""
+        table = _DEFAULT_HINTS.get(op.opcode)
+        if isinstance(table, dict):
+            return table.get(str(op.attrs["fn"]), str(op.attrs["fn"]))
+        if op.opcode == "view":
+            return "view" if self.canonical else f"{op.attrs.get('array', '')}_view".strip("_")
+        if op.opcode in ("dim", "stride"):
+            return f"{table}_{op.attrs['axis']}" if self.canonical else f"{op.operands[0].hint}_{table}_{op.attrs['axis']}"
+        if table is not None:
+            return table
+        return next((hint for v in op.operands if isinstance(v.ty, TileTy) and (hint := self.hint_of(v))), "value")
+
+    def hint_of(self, v: Value) -> str:
+        """The name that a value goes by, if it has one."""
+        e = self.bound.get(v)
+        if isinstance(e, rust.Var) and e.key in self.variables:
+            return self.variables[e.key].hint
+        return "" if self.canonical else v.hint
 
     def hold(self, v: Value, key: Key) -> None:
         """From here on, variable ``key`` holds ``v``."""
@@ -189,12 +199,15 @@ class Lowering:
         if all(self.uses.count(r) == 0 for r in op.results):
             self.emit(rust.Do(e, self.note(op)))
         elif len(op.results) > 1:
+            if self.is_tail(op):
+                self.emit(rust.Tail(e, self.note(op)))
+                return
             self.flush()
             names = tuple(self.define(r, op) if self.uses.count(r) else None for r in op.results)
             types = tuple(self.generics.type(r.ty) for r in op.results)
             self.emit(rust.Let(names, types, e, note=self.note(op)))
         elif not self.assign_target(op, e):
-            if nest and self.holdable(op, e):
+            if (nest or self.is_tail(op)) and self.holdable(op, e):
                 self.pending.append(_Pending(op.result, e, op))
             else:
                 self.let(op.result, e, op)
@@ -215,10 +228,15 @@ class Lowering:
         self.hold(v, key)
         return True
 
+    def is_tail(self, op: Op) -> bool:
+        """Are the results of the operation just what the function returns?"""
+        end = self.body.ops[-1]
+        return end.opcode == "give" and end.operands == op.results and self.body.ops[-2] is op
+
     def holdable(self, op: Op, e: rust.Expr) -> bool:
         """May the value be written inside its user's expression?"""
         v = op.result
-        if v.hint or self.uses.count(v) != 1 or op.opcode in EFFECTS:
+        if (v.hint and not self.canonical) or self.uses.count(v) != 1 or op.opcode in EFFECTS:
             return False
         user = self.uses.users[v][0]
         if user.opcode in _VARIABLES_ONLY:
@@ -270,7 +288,7 @@ def _constant(self: Lowering, op: Op) -> None:
     users = self.uses.users.get(v, [])
     arithmetic = bool(users) and all(u.opcode in _ARITHMETIC and _has_other_operand(u) for u in users)
     optional = any(u.opcode in _VARIABLES_ONLY for u in users)
-    if not v.hint and (c.nest or arithmetic) and not optional and v not in self.targets:
+    if (self.canonical or not v.hint) and (c.nest or arithmetic) and not optional and v not in self.targets:
         self.bound[v] = c.expr
     elif not self.assign_target(op, c.expr):
         self.let(v, c.expr, op)
@@ -328,6 +346,28 @@ def _const_array(items: Sequence[int]) -> rust.Expr:
     return rust.shape(tuple(map(str, items)), "const_array")
 
 
+def _call(self: Lowering, op: Op) -> None:
+    """A call of an outlined function."""
+    from transpiler.emit.functions import lower_function
+
+    group: Group = op.attrs["group"]
+    function = lower_function(self.kernel, self.generics, group, self.functions)
+    self.diagnostics += function.diagnostics
+    self.literals |= function.literals
+    turbofish = f"::<{', '.join(function.arguments)}>" if function.turbofish else ""
+    e = rust.Call(f"{function.id}{turbofish}", tuple(self.take(op.operands)))
+    self.results(op, e, group.pure and not turbofish)
+
+
+def _give(self: Lowering, op: Op) -> None:
+    """What a function returns; nothing when its last operation wrote it already."""
+    if self.block and isinstance(self.block[-1], rust.Tail) and not self.pending:
+        return
+    values = self.take(op.operands)
+    self.flush()
+    self.block.append(rust.Tail(values[0] if len(values) == 1 else rust.Seq(tuple(values), "(", ")")))
+
+
 def _make_tensor(self: Lowering, op: Op) -> None:
     """A tensor over a pointer: its run-time sizes and strides are bound first."""
     ty = op.result.ty
@@ -363,5 +403,7 @@ _SPECIAL: dict[str, Callable[[Lowering, Op], None]] = {
     "hole": _hole,
     "assert": _assert,
     "scan": _scan,
+    "call": _call,
+    "give": _give,
     "make_tensor": _make_tensor,
 }

@@ -110,40 +110,53 @@ def _lines(operator: str, module: str, source: str, groups: Sequence[_Group]) ->
     lines: list[Line] = []
     for line in text.splitlines():
         if line.strip() == _MARK:
-            lines += _items(groups)
+            lines += _items(groups, set(DECLARATIONS))
         else:
             lines.append(Line(line))
     return lines
 
 
-def _items(groups: Sequence[_Group]) -> list[Line]:
+def _items(groups: Sequence[_Group], taken: set[str]) -> list[Line]:
     """Declarations that are used, helper functions, entries."""
     entries = [e for g in groups for e in g.entries]
     printer = rust.Printer()
     for text in used(name for e in entries for name in e.declarations):
         _raw(printer, text)
-    helpers: dict[str, None] = {}
+    functions = _Names(taken | {name for g in groups for name in g.names})
     for group in groups:
         for name, entry in zip(group.names, group.entries, strict=True):
-            for helper in entry.helpers:
-                text = _helper_text(helper, entry)
-                if text not in helpers:
-                    helpers[text] = None
-                    printer.put(0, "")
-                    printer.names = entry.names
-                    printer.function(helper, 1)
-                    printer.span = NO_SPAN
-            printer.put(0, "")
+            printer.functions = functions.place(entry, printer)
             printer.names = entry.names
+            printer.put(0, "")
             printer.function(replace(entry.function, name=name), 1)
             printer.span = NO_SPAN
     return printer.lines
 
 
-def _helper_text(helper: rust.Fn, entry: EmittedEntry) -> str:
-    printer = rust.Printer(entry.names)
-    printer.function(helper, 0)
-    return "\n".join(line.text for line in printer.lines)
+class _Names:
+    """Gives the functions of all entries their names; equal functions are written once."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self.taken = taken
+        self.known: dict[tuple[str, str], str] = {}
+
+    def place(self, entry: EmittedEntry, printer: rust.Printer) -> dict[str, str]:
+        """Write the entry's functions that aren't written yet; returns the name of each id."""
+        names: dict[str, str] = {}
+        for f in entry.functions:
+            trial = rust.Printer(f.names, functions=names)
+            trial.function(replace(f.fn, name="f"), 0)
+            text = "\n".join(line.text for line in trial.lines)
+            if (f.base, text) not in self.known:
+                name = unique(f.base, self.taken)
+                self.taken.add(name)
+                self.known[f.base, text] = name
+                printer.put(0, "")
+                printer.names, printer.functions = f.names, names
+                printer.function(replace(f.fn, name=name), 1)
+                printer.span = NO_SPAN
+            names[f.id] = self.known[f.base, text]
+        return names
 
 
 def _raw(printer: rust.Printer, text: str) -> None:

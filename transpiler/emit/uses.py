@@ -1,21 +1,21 @@
-"""Where the values of a kernel are defined and used: positions in program order."""
+"""Where the values of a function are defined and used: positions in program order."""
 
 from __future__ import annotations
 
-from transpiler.ir.tir import Block, Kernel, Op, Value
+from transpiler.ir.tir import Block, Op, Value
 
 
 class Uses:
     """Positions of operations, users of values, and the block and innermost loop around each."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, body: Block) -> None:
         self.position: dict[Op, int] = {}  # of the operation itself
         self.end: dict[Op, int] = {}  # of the last operation inside it
         self.users: dict[Value, list[Op]] = {}
         self.home: dict[Value, Block] = {}
         self.block_of: dict[Op, Block] = {}
         self.loop_of: dict[Value, Op | None] = {}  # the innermost loop that a value is defined in
-        self._block(kernel.body, None)
+        self._block(body, None)
 
     def _block(self, block: Block, loop: Op | None) -> None:
         for p in block.params:

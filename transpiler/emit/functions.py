@@ -1,0 +1,140 @@
+"""The functions that an entry calls: outlined groups of operations, equal ones once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+
+from transpiler.diagnostics import Diagnostic
+from transpiler.emit.generics import FunctionGenerics, Generics, declared
+from transpiler.emit.naming import snake
+from transpiler.emit.outline import Group
+from transpiler.emit.scopes import name_variables
+from transpiler.ir import rust
+from transpiler.ir.symbolic import Sym
+from transpiler.ir.tir import Condition, Kernel
+from transpiler.ir.types import TensorTy, Type, ViewTy
+
+Key = Hashable
+
+
+@dataclass
+class Function:
+    """A function before it has its final name: it is called by its ``id``."""
+
+    id: str
+    base: str
+    fn: rust.Fn
+    names: dict[Key, str]
+    text: str  # under a neutral name, callees by their ids
+
+
+@dataclass
+class Functions:
+    """The functions of one entry, callees before callers."""
+
+    items: list[Function] = field(default_factory=list)
+
+    def add(self, base: str, fn: rust.Fn, names: dict[Key, str]) -> str:
+        """The id of a function, shared with an equal one."""
+        printer = rust.Printer(names)
+        printer.function(replace(fn, name="f"), 0)
+        text = "\n".join(line.text for line in printer.lines)
+        for known in self.items:
+            if known.base == base and known.text == text:
+                return known.id
+        name = f"@{len(self.items)}"
+        self.items.append(Function(name, base, fn, names, text))
+        return name
+
+    def bases(self) -> set[str]:
+        """The names that the functions would like to have."""
+        return {f.base for f in self.items}
+
+
+@dataclass
+class Lowered:
+    """What a caller needs of a function."""
+
+    id: str
+    arguments: tuple[str, ...]
+    turbofish: bool
+    diagnostics: list[Diagnostic]
+    literals: dict[Sym, Condition]
+
+
+def lower_function(kernel: Kernel, outer: Generics, group: Group, functions: Functions) -> Lowered:
+    """Write the function of a group."""
+    from transpiler.emit.lower import Lowering
+
+    generics = FunctionGenerics(outer, {c.sym: n for n, c in group.consts})
+    low = Lowering(kernel, generics, group.body, functions, group.kind == "access")
+    params, hints = [], {}
+    for i, (name, v) in enumerate(group.params):
+        key = ("arg", i)
+        hints[key] = name
+        low.variable(key, name, param_type(generics, v.ty, v.op.attrs["name"] if _is_parameter(v) else ""), v)
+        params.append(key)
+    body = low.run()
+    hints |= {key: variable.hint for key, variable in low.variables.items()}
+    names = name_variables(body, hints, params, called(body) | functions.bases() | {snake(group.name)})
+    returns = [generics.type(v.ty) for v in group.outputs]
+    local = generics.local()
+    texts = [low.variables[key].type for key in params]
+    turbofish = generics.needs_turbofish or not all(any(_mentions(t, g.name) for t in texts) for g in local)
+    fn = rust.Fn(
+        "",
+        declared(local),
+        tuple(f"{names[key]}: {text}" for key, text in zip(params, texts, strict=True)),
+        returns[0] if len(returns) == 1 else f"({', '.join(returns)})",
+        with_mut(body, {k for k, v in low.variables.items() if v.mutable}),
+    )
+    base = snake(group.name).strip("_")
+    arguments = generics.arguments()
+    return Lowered(functions.add(base, fn, names), arguments, turbofish, low.diagnostics, low.literals)
+
+
+def _is_parameter(v: object) -> bool:
+    op = getattr(v, "op", None)
+    return op is not None and op.opcode == "tensor"
+
+
+def param_type(generics: Generics, ty: Type, array: str) -> str:
+    """The type of a function's parameter: arrays and views by reference."""
+    if isinstance(ty, TensorTy):
+        return generics.tensor_type(array) if array else f"&{generics.type(ty)}"
+    return f"&{generics.type(ty)}" if isinstance(ty, ViewTy) else generics.type(ty)
+
+
+def _mentions(text: str, name: str) -> bool:
+    return re.search(rf"\b{name}\b", text) is not None
+
+
+def called(body: tuple[rust.Stmt, ...]) -> set[str]:
+    """Library functions that are called: variables must not have their names."""
+    return {
+        e.func.split("::")[0]
+        for stmt in rust.walk(body)
+        for root in rust.expressions_of(stmt)
+        for e in rust.subexpressions(root)
+        if isinstance(e, rust.Call) and not e.func.startswith("@")
+    }
+
+
+def with_mut(body: tuple[rust.Stmt, ...], mutable: set[Key]) -> tuple[rust.Stmt, ...]:
+    """Mark the variables that are assigned."""
+
+    def mark(stmt: rust.Stmt) -> rust.Stmt:
+        if isinstance(stmt, rust.Let):
+            stmt = replace(stmt, mut=tuple(k in mutable for k in stmt.vars))
+        match stmt:
+            case rust.For() | rust.Loop():
+                return replace(stmt, body=with_mut(stmt.body, mutable))
+            case rust.Let(value=rust.If() as e) | rust.Assign(value=rust.If() as e) | rust.Do(value=rust.If() as e):
+                new = replace(e, then=with_mut(e.then, mutable), other=with_mut(e.other, mutable))
+                return replace(stmt, value=new)
+            case _:
+                return stmt
+
+    return tuple(map(mark, body))
