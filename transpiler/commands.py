@@ -75,7 +75,7 @@ def translate_file(options: FileOptions) -> int:
         assemble.drop_checks(report)
     else:
         folder.write(list(results.translations.values()), toolkit.versions(), _crate)
-    _print_file(report, options, _sources([job]))
+    _print_file(report, options, _sources([job], report))
     return exit_status(report)
 
 
@@ -106,7 +106,7 @@ def _print_file(report: Report, options: FileOptions, sources: SourceCache) -> N
     if options.format == "sarif":
         sys.stdout.write(to_sarif(report))
         return
-    _complain(report, sources)
+    _complain(report, sources, warnings=not options.variants)
     out = console(sys.stdout)
     print_entries(out, report)
     if not options.variants:
@@ -115,10 +115,12 @@ def _print_file(report: Report, options: FileOptions, sources: SourceCache) -> N
             print(f"wrote {(options.out / operator.name / KERNEL_FILE).as_posix()}")
 
 
-def _complain(report: Report, sources: SourceCache) -> None:
+def _complain(report: Report, sources: SourceCache, *, warnings: bool = True) -> None:
     """Print every diagnostic once for its place, with its source line; the first of many."""
     seen: dict[tuple[str, ...], Diagnostic] = {}
     for one in map(assemble.diagnostic, diagnostics_of(report)):
+        if one.severity == "warning" and not warnings:
+            continue
         first = one.message.partition("\n")[0]
         seen.setdefault((one.code, first, one.span.file, str(one.span.line), str(one.span.column)), one)
     rows = list(seen.values())
@@ -129,12 +131,13 @@ def _complain(report: Report, sources: SourceCache) -> None:
         err.print(f"and {len(rows) - _SHOWN} more diagnostics; --json or --format json has them all")
 
 
-def _sources(jobs: Sequence[OperatorJob]) -> SourceCache:
+def _sources(jobs: Sequence[OperatorJob], report: Report) -> SourceCache:
+    """Find sources by the paths that the report shows."""
+    paths = {job.name: job.path for job in jobs}
     cache = SourceCache()
-    for job in jobs:
-        if job.display is not None:
-            cache.add_tree(job.display, job.path)
-        cache.add(job.path.name, job.path)
+    for operator in report.operators:
+        if operator.name in paths:
+            cache.add_tree(operator.source, paths[operator.name])
     return cache
 
 
@@ -167,7 +170,7 @@ def run_batch(options: BatchOptions) -> int:
     report = assemble.report(results, seconds=time.perf_counter() - started)
     if results.translations:
         folder.write(list(results.translations.values()), toolkit.versions(), _crate)
-    _finish(report, options.json, _sources(jobs))
+    _finish(report, options.json, _sources(jobs, report))
     return exit_status(report)
 
 
@@ -288,9 +291,10 @@ def _workers(asked: int, checks: int) -> int:
 
 
 def _crate(names: Sequence[str]) -> dict[str, str]:
-    """The files at the top of DIR."""
-    del names
-    return {}
+    """Render the files at the top of DIR."""
+    from transpiler.emit.extras import render_crate_files
+
+    return render_crate_files(names)
 
 
 class _silent:  # noqa: N801

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from transpiler import passes
-from transpiler.diagnostics import Diagnostic, TranspileError
+from transpiler.diagnostics import Diagnostic, Span, TranspileError
 from transpiler.emit.abi import EntryAbi
 from transpiler.emit.entry import EmittedEntry, emit_entry
+from transpiler.emit.extras import extra_files
 from transpiler.emit.inputs import compile_inputs
 from transpiler.emit.render import EmittedModule, emit_operator
 from transpiler.frontend import load_program
@@ -26,7 +27,7 @@ from transpiler.reference.closure import Closure, extract_closure
 from transpiler.reference.source import SourceTree
 from transpiler.rules import table
 from transpiler.spec import Specialization
-from transpiler.specialize.conditions import condition_text
+from transpiler.specialize.conditions import alternatives_text
 from transpiler.specialize.kernel import specialize
 from transpiler.translation import KERNEL_FILE, CheckPlan, EntryPlan, KernelPlan, OperatorPlan, Translation, write_lines
 
@@ -55,8 +56,10 @@ def translate(job: OperatorJob, trace: Trace = lambda _stage, _of, _form: None) 
     module = emit_operator(job.name, programs, program.modules[program.main].path)
     trace("rust", job.name, module.text)
     closures, refusals = _closures(job)
-    kernels = tuple(_kernel_plan(program, job, k, residuals, module, refusals.get(k.name)) for k in job.kernels)
-    return Translation(_operator_plan(program, job, module, kernels), {KERNEL_FILE: module.text}, closures)
+    kernels = [_kernel_plan(program, job, k, residuals, module, refusals.get(k.name)) for k in job.kernels]
+    files, notes = _files(program, job, module)
+    kernels = [_noted(kernel, notes, first=index == 0) for index, kernel in enumerate(kernels)]
+    return Translation(_operator_plan(program, job, module, tuple(kernels)), files, closures)
 
 
 def _specialized(program: hir.Program, kernel: str, one: Specialization, trace: Trace) -> _Residual:
@@ -98,6 +101,25 @@ def _closures(job: OperatorJob) -> tuple[dict[str, Closure], dict[str, Diagnosti
         except TranspileError as refusal:
             refusals[kernel.name] = refusal.diagnostic
     return closures, refusals
+
+
+def _files(program: hir.Program, job: OperatorJob, module: EmittedModule) -> tuple[dict[str, str], list[Diagnostic]]:
+    """Render what stands beside kernel.rs: the C interface and the Python side."""
+    files = {KERNEL_FILE: module.text}
+    package = program.main if job.path.name == "__init__.py" else program.main.rpartition(".")[0]
+    shown = program.modules[program.main].path
+    text = job.path.read_text(encoding="utf-8")
+    try:
+        extras = extra_files(job.name, module.kernel_abis, text, module=module.module, package=package, source=shown)
+    except Exception as exc:
+        return files, [internal_error(exc, Span(shown, 1, 1))]
+    return files | extras.files, [replace(d, severity="warning") for d in extras.diagnostics]
+
+
+def _noted(kernel: KernelPlan, notes: Sequence[Diagnostic], *, first: bool) -> KernelPlan:
+    """Add the notes on a kernel to it; those that name none go to the first one."""
+    mine = [d for d in notes if f"`{kernel.name}`" in d.message or (first and "`" not in d.message)]
+    return kernel.model_copy(update={"diagnostics": (*kernel.diagnostics, *mine)}) if mine else kernel
 
 
 # Plans
@@ -146,9 +168,7 @@ def _entry_plan(
     entry: EntryAbi, mine: Sequence[_Residual], entry_of: dict[int, str], job: OperatorJob, refusal: Diagnostic | None
 ) -> EntryPlan:
     checks = tuple(_check_plan(r, entry, job, refusal) for r in mine if entry_of.get(id(r)) == entry.name)
-    paths = entry.alternatives or (entry.conditions,)
-    texts = list(dict.fromkeys(condition_text(path) for path in paths))
-    condition = texts[0] if len(texts) == 1 else " or ".join(f"({text})" for text in texts)
+    condition = alternatives_text(entry.conditions, entry.alternatives)
     generics = tuple(generic.name for generic in entry.generics)
     return EntryPlan(name=entry.name, condition=condition, generics=generics, checks=checks)
 

@@ -70,7 +70,9 @@ def print_entries(out: Console, report: Report) -> None:
     """Every entry of every kernel: when it is taken, its generics, and what became of its checks."""
     for operator in report.operators:
         for kernel in operator.kernels:
-            out.print(Text(f"{kernel.name}", "bold").append(f"  {operator.source}:{kernel.line}", "dim"))
+            out.print(
+                Text(f"{kernel.name}", "bold").append(f"  {operator.source}:{kernel.line}", "dim"), soft_wrap=True
+            )
             for entry in kernel.entries:
                 text = Text(f"  {entry.name}", "cyan")
                 if entry.generics:
@@ -78,8 +80,8 @@ def print_entries(out: Console, report: Report) -> None:
                 counts = Counter(check.verdict for check in entry.checks)
                 for verdict in (v for v in SEVERITY_ORDER if counts[v]):
                     text.append(f"  {counts[verdict]} {verdict}", STYLES[verdict])
-                out.print(text)
-                out.print(Text("    when ", "dim").append(entry.condition, ""))
+                out.print(text, soft_wrap=True)
+                out.print(Text("    when ", "dim").append(entry.condition, ""), soft_wrap=True)
 
 
 def totals_line(report: Report) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from transpiler.ir.symbolic import LEAVES, OPERATORS, Sym, leaves_of, to_python
@@ -23,6 +23,18 @@ def condition_text(conditions: Iterable[Condition]) -> str:
     if len(parts) == 1:
         return parts[0]
     return " and ".join(f"({p})" if " or " in p else p for p in parts) or ALWAYS
+
+
+def alternatives_text(common: Sequence[Condition], alternatives: Sequence[Sequence[Condition]]) -> str:
+    """Return ``common`` and, where there are several ways to get there, what is left of each of them."""
+    rest = [condition_text([c for c in path if c not in common]) for path in alternatives]
+    rest = list(dict.fromkeys(rest))
+    if not rest or ALWAYS in rest:
+        return condition_text(common)
+    either = rest[0] if len(rest) == 1 else " or ".join(f"({text})" if " and " in text else text for text in rest)
+    if not common:
+        return either
+    return f"{condition_text(common)} and " + (f"({either})" if len(rest) > 1 else either)
 
 
 def _pins(condition: Condition) -> bool:
