@@ -18,7 +18,7 @@ from transpiler.ir.tir import Condition
 Leaf = Callable[[Sym], str]
 """Writes a leaf of an expression."""
 
-_INT64 = range(-(2**63), 2**63)
+_INTEGERS = range(-(2**127), 2**127)
 # Operators whose Rust function has another name (Rust's keywords, or clearer beside others).
 _FUNCTIONS = {"mod": "modulo", "or_": "bit_or", "xor": "bit_xor", "and_": "bit_and", "where": "choose"}
 _OF_SLICES = frozenset({"min", "max"})
@@ -46,7 +46,7 @@ def _literal(value: Any) -> str:
         case bool():
             return str(value).lower()
         case int():
-            return str(value) if value in _INT64 else "py::Value::Undefined"
+            return str(value) if value in _INTEGERS else "py::Value::Undefined"
         case float():
             return _float(value)
         case str():
@@ -123,14 +123,17 @@ class Scope:
         """Write the expression that reads a leaf from the call."""
         name = str(leaf.args[0])
         kind, index = self._places.get(name, ("", 0))
-        rest = f", {leaf.args[1]}" if leaf.op in ("dim", "stride") else ""
+        axis = f", {leaf.args[-1]}" if leaf.op in ("dim", "stride", "div") else ""
         match leaf.op, kind:
             case "param", "constant":
                 return f"call.constant({index})"
             case "dtype", "scalar":
                 return f"call.scalar_dtype({index})"
-            case (("dtype" | "rank" | "dim" | "stride"), "array"):
-                return f"call.{leaf.op}({index}{rest})"
+            case (("dtype" | "rank" | "itemsize" | "dim" | "stride"), "array"):
+                return f"call.{leaf.op}({index}{axis})"
+            case "div", "array":
+                what = str(leaf.args[1])
+                return f"call.address_divisor({index})" if what == "ptr" else f"call.{what}_divisor({index}{axis})"
         raise error("E0620", f"`{leaf}` can't be read when the kernel is launched")
 
     def closure(self, syms: Iterable[Sym], body: Callable[[Leaf], str]) -> str:
@@ -150,5 +153,7 @@ class Scope:
 
 def _variable(leaf: Sym) -> str:
     name = snake(str(leaf.args[0])).strip("_") or "value"
+    if leaf.op == "div":
+        return snake(f"{name}_{leaf.args[1]}{leaf.args[2]}_divisor")
     suffix = {"param": "", "dim": "_d", "stride": "_s"}.get(leaf.op, f"_{leaf.op}")
     return snake(name + suffix + "".join(str(a) for a in leaf.args[1:]))

@@ -4,6 +4,7 @@ use std::ffi::CStr;
 
 use super::abi::{Launch, MAX_RANK, RawValue, TensorDesc, flag, kind};
 use super::dtype::DType;
+use super::facts::{base_divisor, shape_divisor, stride_divisor};
 use super::py::Value;
 use super::status::{Failure, Status};
 use super::table::Kernel;
@@ -133,7 +134,7 @@ impl<'a> Call<'a> {
 
     /// An array's rank.
     pub fn rank(&self, index: usize) -> Value<'a> {
-        Value::Int(i64::from(self.arrays[index].ndim))
+        Value::Int(i128::from(self.arrays[index].ndim))
     }
 
     /// An extent that the reference's JIT compiles in: 1, or None when it is read at run time.
@@ -144,6 +145,30 @@ impl<'a> Call<'a> {
     /// A stride that the reference's JIT compiles in: 1, or None when it is read at run time.
     pub fn stride(&self, index: usize, axis: usize) -> Value<'a> {
         compiled_in(self.strides(index).get(axis))
+    }
+
+    /// The known divisor of an extent.
+    pub fn dim_divisor(&self, index: usize, axis: usize) -> Value<'a> {
+        let extent = self.shape(index).get(axis);
+        extent.map_or(Value::Undefined, |&extent| Value::Int(i128::from(shape_divisor(extent))))
+    }
+
+    /// The known divisor of a stride, in elements.
+    pub fn stride_divisor(&self, index: usize, axis: usize) -> Value<'a> {
+        match (self.strides(index).get(axis), self.element(index)) {
+            (Some(&stride), Some(dtype)) => Value::Int(i128::from(stride_divisor(stride, dtype))),
+            _ => Value::Undefined,
+        }
+    }
+
+    /// The known divisor of the address, in bytes.
+    pub fn address_divisor(&self, index: usize) -> Value<'a> {
+        Value::Int(i128::from(base_divisor(self.arrays[index].data)))
+    }
+
+    /// Bytes of an element.
+    pub fn itemsize(&self, index: usize) -> Value<'a> {
+        self.element(index).map_or(Value::Undefined, |dtype| Value::Int(i128::from(dtype.bytes())))
     }
 }
 
@@ -244,7 +269,7 @@ fn value<'a>(raw: &RawValue) -> Value<'a> {
                 1 => Value::Bool(true),
                 _ => Value::Undefined,
             },
-            kind::INT => Value::Int(raw.payload.int),
+            kind::INT => Value::Int(i128::from(raw.payload.int)),
             kind::FLOAT => Value::Float(raw.payload.float),
             kind::TEXT if !raw.payload.text.is_null() => {
                 CStr::from_ptr(raw.payload.text).to_str().map_or(Value::Undefined, Value::Text)

@@ -30,7 +30,7 @@ impl Argument {
     }
 
     /// As part of a key.
-    pub(crate) fn bits(self) -> u64 {
+    pub fn bits(self) -> u64 {
         match self {
             Argument::Type(dtype) => dtype as u64,
             Argument::Size(value) => u64::from(value as u32),
@@ -50,15 +50,21 @@ pub struct Chosen {
     pub generics: Vec<Argument>,
 }
 
-/// Finds the first entry that serves the call. The failure tells of the entry that came closest.
+/// Finds the first entry that serves the call, one that compiles in what the reference would if there is one.
+/// The failure tells of the entry that came closest.
 pub fn choose(call: &Call<'_>) -> Result<Chosen, Failure> {
     let mut closest: Option<Miss> = None;
+    let mut inexact: Option<Chosen> = None;
     for (index, entry) in call.kernel.entries.iter().enumerate() {
         match try_entry(call, entry) {
-            Ok(generics) => return Ok(Chosen { index, entry, generics }),
+            Ok(generics) if is_exact(call, entry) => return Ok(Chosen { index, entry, generics }),
+            Ok(generics) => inexact = inexact.or(Some(Chosen { index, entry, generics })),
             Err(miss) if closest.as_ref().is_none_or(|best| miss.stage > best.stage) => closest = Some(miss),
             Err(_) => {}
         }
+    }
+    if let Some(chosen) = inexact {
+        return Ok(chosen);
     }
     let kernel = call.kernel.name;
     Err(match closest {
@@ -193,6 +199,17 @@ fn extents(call: &Call<'_>, entry: &Entry, generics: &[Argument]) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Whether the entry's types have a place for each extent of 1, which the reference compiles in.
+fn is_exact(call: &Call<'_>, entry: &Entry) -> bool {
+    entry.params.iter().all(|param| match param {
+        Param::Array { index, extents, .. } => {
+            let mut axes = extents.iter().zip(call.shape(*index));
+            !axes.any(|(extent, &given)| given == 1 && matches!(extent, Extent::Dynamic))
+        }
+        Param::Scalar { .. } => true,
+    })
 }
 
 /// The extent that a parameter's type fixes, if it does.

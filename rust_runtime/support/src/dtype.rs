@@ -1,7 +1,7 @@
 //! Element types: their code in the C interface, and their names in Rust and in cuda.tile.
 
 macro_rules! dtypes {
-    ($($variant:ident = $code:literal, $rust:literal, $python:literal, $bytes:literal;)*) => {
+    ($($variant:ident = $code:literal, $rust:literal, $python:literal, $bits:literal;)*) => {
         /// An element type.
         #[repr(i32)]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,36 +23,41 @@ macro_rules! dtypes {
                 match self { $(DType::$variant => $python,)* }
             }
 
-            /// Bytes that an element takes in memory (1 where two share a byte).
-            pub const fn bytes(self) -> i64 {
-                match self { $(DType::$variant => $bytes,)* }
+            /// Bits that an element takes in memory.
+            pub const fn bits(self) -> i64 {
+                match self { $(DType::$variant => $bits,)* }
             }
         }
     };
 }
 
 dtypes! {
-    Bool = 0, "bool", "bool_", 1;
-    I8 = 1, "i8", "int8", 1;
-    I16 = 2, "i16", "int16", 2;
-    I32 = 3, "i32", "int32", 4;
-    I64 = 4, "i64", "int64", 8;
-    U8 = 5, "u8", "uint8", 1;
-    U16 = 6, "u16", "uint16", 2;
-    U32 = 7, "u32", "uint32", 4;
-    U64 = 8, "u64", "uint64", 8;
-    F16 = 9, "f16", "float16", 2;
-    BF16 = 10, "bf16", "bfloat16", 2;
-    F32 = 11, "f32", "float32", 4;
-    F64 = 12, "f64", "float64", 8;
-    TF32 = 13, "tf32", "tfloat32", 4;
-    F8E4M3FN = 14, "f8e4m3fn", "float8_e4m3fn", 1;
-    F8E5M2 = 15, "f8e5m2", "float8_e5m2", 1;
-    F8E8M0FNU = 16, "f8e8m0fnu", "float8_e8m0fnu", 1;
-    F4E2M1FN = 17, "f4e2m1fn", "float4_e2m1fn", 1;
+    Bool = 0, "bool", "bool_", 8;
+    I8 = 1, "i8", "int8", 8;
+    I16 = 2, "i16", "int16", 16;
+    I32 = 3, "i32", "int32", 32;
+    I64 = 4, "i64", "int64", 64;
+    U8 = 5, "u8", "uint8", 8;
+    U16 = 6, "u16", "uint16", 16;
+    U32 = 7, "u32", "uint32", 32;
+    U64 = 8, "u64", "uint64", 64;
+    F16 = 9, "f16", "float16", 16;
+    BF16 = 10, "bf16", "bfloat16", 16;
+    F32 = 11, "f32", "float32", 32;
+    F64 = 12, "f64", "float64", 64;
+    TF32 = 13, "tf32", "tfloat32", 32;
+    F8E4M3FN = 14, "f8e4m3fn", "float8_e4m3fn", 8;
+    F8E5M2 = 15, "f8e5m2", "float8_e5m2", 8;
+    F8E8M0FNU = 16, "f8e8m0fnu", "float8_e8m0fnu", 8;
+    F4E2M1FN = 17, "f4e2m1fn", "float4_e2m1fn", 4;
 }
 
 impl DType {
+    /// Bytes that an element takes in memory (1 where two share a byte).
+    pub const fn bytes(self) -> i64 {
+        (self.bits() + 7) / 8
+    }
+
     /// The type with this code.
     pub fn from_code(code: i32) -> Option<DType> {
         usize::try_from(code).ok().and_then(|index| DType::ALL.get(index)).copied()

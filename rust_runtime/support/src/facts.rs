@@ -2,7 +2,8 @@
 //!
 //! Found in the recorded launches, without an exception: extents are known to be divisible by 16 or not at
 //! all, strides by 16 bytes or not at all, and addresses by 16 bytes or not at all. Strides of 1 are compiled
-//! in, extents of 1 too where the entry's type has a place for them. Scalars have no facts.
+//! in, extents of 1 too where the entry's type has a place for them. Scalars have no facts. The stride of an axis
+//! with one element addresses nothing; the reference's compiler calls it a multiple of 16 bytes.
 
 use super::call::Call;
 use super::choose::{Argument, static_extent};
@@ -35,6 +36,12 @@ pub fn stride_divisor(stride: i64, dtype: DType) -> i32 {
     if stride != 1 && stride % whole == 0 { whole as i32 } else { 1 }
 }
 
+/// The divisor of a stride that the compiler is given.
+fn stated_stride_divisor(extent: i64, stride: i64, dtype: DType) -> i32 {
+    let known = stride_divisor(stride, dtype);
+    if extent == 1 { known.max((128 / dtype.bits()) as i32) } else { known }
+}
+
 /// The known divisor of an address, in bytes.
 pub fn base_divisor(data: u64) -> i32 {
     if data.is_multiple_of(16) { 16 } else { 1 }
@@ -43,22 +50,23 @@ pub fn base_divisor(data: u64) -> i32 {
 /// The facts about an array of a call.
 pub fn array_facts(call: &Call<'_>, index: usize, extents: &[Extent], generics: &[Argument]) -> ArrayFacts {
     let dtype = call.element(index).unwrap_or(DType::I8);
-    let strides = call.strides(index);
+    let (shape, strides) = (call.shape(index), call.strides(index));
+    let stride_div = shape.iter().zip(strides).map(|(&extent, &stride)| stated_stride_divisor(extent, stride, dtype));
     ArrayFacts {
         strides: strides.iter().map(|&stride| if stride == 1 { 1 } else { -1 }).collect(),
-        shape_div: call.shape(index).iter().map(|&extent| shape_divisor(extent)).collect(),
-        stride_div: strides.iter().map(|&stride| stride_divisor(stride, dtype)).collect(),
+        shape_div: shape.iter().map(|&extent| shape_divisor(extent)).collect(),
+        stride_div: stride_div.collect(),
         base_div: base_divisor(call.array(index).data),
         static_shape: extents.iter().map(|&extent| static_extent(extent, generics).is_some()).collect(),
     }
 }
 
 /// The same facts as a few bits, so that a launch finds its function quickly.
-pub(crate) fn array_bits(call: &Call<'_>, index: usize) -> u64 {
+pub fn array_bits(call: &Call<'_>, index: usize) -> u64 {
     let dtype = call.element(index).unwrap_or(DType::I8);
     let mut bits = u64::from(base_divisor(call.array(index).data) > 1);
     for (&extent, &stride) in call.shape(index).iter().zip(call.strides(index)) {
-        let axis = [shape_divisor(extent) > 1, stride == 1, stride_divisor(stride, dtype) > 1];
+        let axis = [extent == 1, shape_divisor(extent) > 1, stride == 1, stride_divisor(stride, dtype) > 1];
         bits = axis.iter().fold(bits, |bits, &fact| bits << 1 | u64::from(fact));
     }
     bits
@@ -74,6 +82,7 @@ mod tests {
         assert_eq!([1, 2, 4, 12, 16].map(|stride| stride_divisor(stride, DType::F32)), [1, 1, 4, 4, 4]);
         assert_eq!([1, 4, 8].map(|stride| stride_divisor(stride, DType::BF16)), [1, 1, 8]);
         assert_eq!([8, 16].map(|stride| stride_divisor(stride, DType::F8E5M2)), [1, 16]);
+        assert_eq!([(1, 3), (2, 3)].map(|(n, stride)| stated_stride_divisor(n, stride, DType::F16)), [8, 1]);
         assert_eq!([3, 2].map(|stride| stride_divisor(stride, DType::F64)), [1, 2]);
         assert_eq!([0x1000, 0x1008].map(base_divisor), [16, 1]);
     }

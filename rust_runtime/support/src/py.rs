@@ -2,7 +2,7 @@
 //!
 //! Path conditions and generics are expressions over a kernel's constants, written in Python. They are
 //! evaluated here as Python would: `//` and `%` round down, comparisons and `and`/`or` mix types, `/` gives
-//! a float. What Python raises an error for, and what does not fit into 64 bits, is [`Value::Undefined`]; so is
+//! a float. What Python raises an error for, and what does not fit into 128 bits, is [`Value::Undefined`]; so is
 //! everything that is computed from it, and a condition over it does not hold.
 
 use std::cmp::Ordering;
@@ -15,7 +15,7 @@ pub enum Value<'a> {
     /// A bool.
     Bool(bool),
     /// An int.
-    Int(i64),
+    Int(i128),
     /// A float.
     Float(f64),
     /// A str.
@@ -32,8 +32,8 @@ impl From<bool> for Value<'_> {
     }
 }
 
-impl From<i64> for Value<'_> {
-    fn from(value: i64) -> Self {
+impl From<i128> for Value<'_> {
+    fn from(value: i128) -> Self {
         Int(value)
     }
 }
@@ -53,17 +53,17 @@ impl<'a> From<&'a str> for Value<'a> {
 /// A number with bools counted as ints.
 #[derive(Clone, Copy)]
 enum Number {
-    Int(i64),
+    Int(i128),
     Float(f64),
 }
 
 /// Integers up to here are exact as floats.
-const EXACT: i64 = 1 << 53;
+const EXACT: i128 = 1 << 53;
 
 impl<'a> Value<'a> {
     fn number(self) -> Option<Number> {
         match self {
-            Bool(value) => Some(Number::Int(i64::from(value))),
+            Bool(value) => Some(Number::Int(i128::from(value))),
             Int(value) => Some(Number::Int(value)),
             Float(value) => Some(Number::Float(value)),
             Nothing | Text(_) | Undefined => None,
@@ -71,7 +71,7 @@ impl<'a> Value<'a> {
     }
 
     /// The integer, if it is one (or a bool).
-    pub fn integer(self) -> Option<i64> {
+    pub fn integer(self) -> Option<i128> {
         match self.number() {
             Some(Number::Int(value)) => Some(value),
             _ => None,
@@ -110,7 +110,7 @@ impl Number {
     /// As a float, unless that loses digits.
     fn exact(self) -> Option<f64> {
         match self {
-            Number::Int(value) if value.unsigned_abs() > EXACT as u64 => None,
+            Number::Int(value) if value.unsigned_abs() > EXACT as u128 => None,
             _ => Some(self.float()),
         }
     }
@@ -151,8 +151,8 @@ fn order(a: Number, b: Number) -> Option<Ordering> {
 }
 
 /// Compares without rounding the integer.
-fn order_mixed(a: i64, b: f64) -> Option<Ordering> {
-    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+fn order_mixed(a: i128, b: f64) -> Option<Ordering> {
+    const LIMIT: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
     if b.is_nan() {
         None
     } else if b >= LIMIT {
@@ -160,7 +160,7 @@ fn order_mixed(a: i64, b: f64) -> Option<Ordering> {
     } else if b < -LIMIT {
         Some(Ordering::Greater)
     } else {
-        Some(a.cmp(&(b.trunc() as i64)).then_with(|| 0.0_f64.total_cmp(&(b.fract() + 0.0))))
+        Some(a.cmp(&(b.trunc() as i128)).then_with(|| 0.0_f64.total_cmp(&(b.fract() + 0.0))))
     }
 }
 
@@ -267,7 +267,7 @@ pub fn choose<'a>(condition: impl Into<Value<'a>>, a: impl Into<Value<'a>>, b: i
 fn arithmetic<'a>(
     a: Value<'a>,
     b: Value<'a>,
-    ints: fn(i64, i64) -> Option<i64>,
+    ints: fn(i128, i128) -> Option<i128>,
     floats: fn(f64, f64) -> Option<f64>,
 ) -> Value<'a> {
     match (a.number(), b.number()) {
@@ -279,25 +279,25 @@ fn arithmetic<'a>(
 
 /// `a + b`
 pub fn add<'a>(a: impl Into<Value<'a>>, b: impl Into<Value<'a>>) -> Value<'a> {
-    arithmetic(a.into(), b.into(), i64::checked_add, |a, b| Some(a + b))
+    arithmetic(a.into(), b.into(), i128::checked_add, |a, b| Some(a + b))
 }
 
 /// `a - b`
 pub fn sub<'a>(a: impl Into<Value<'a>>, b: impl Into<Value<'a>>) -> Value<'a> {
-    arithmetic(a.into(), b.into(), i64::checked_sub, |a, b| Some(a - b))
+    arithmetic(a.into(), b.into(), i128::checked_sub, |a, b| Some(a - b))
 }
 
 /// `a * b`
 pub fn mul<'a>(a: impl Into<Value<'a>>, b: impl Into<Value<'a>>) -> Value<'a> {
-    arithmetic(a.into(), b.into(), i64::checked_mul, |a, b| Some(a * b))
+    arithmetic(a.into(), b.into(), i128::checked_mul, |a, b| Some(a * b))
 }
 
-fn floor_div(a: i64, b: i64) -> Option<i64> {
+fn floor_div(a: i128, b: i128) -> Option<i128> {
     let quotient = a.checked_div(b)?;
     Some(if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
 }
 
-fn floor_mod(a: i64, b: i64) -> Option<i64> {
+fn floor_mod(a: i128, b: i128) -> Option<i128> {
     let rest = if b == -1 { 0 } else { a.checked_rem(b)? };
     Some(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
 }
@@ -373,7 +373,7 @@ pub fn pow<'a>(a: impl Into<Value<'a>>, b: impl Into<Value<'a>>) -> Value<'a> {
     }
 }
 
-fn small_power(base: i64, exponent: i64) -> i64 {
+fn small_power(base: i128, exponent: i128) -> i128 {
     match base {
         _ if exponent == 0 => 1,
         -1 if exponent % 2 != 0 => -1,
@@ -430,9 +430,9 @@ fn extreme<'a>(items: &[Value<'a>], better: fn(Value<'a>, Value<'a>) -> Value<'a
 
 // -- Bits -----------------------------------------------------------------------------------------
 
-fn bitwise<'a>(a: Value<'a>, b: Value<'a>, bits: fn(i64, i64) -> i64) -> Value<'a> {
+fn bitwise<'a>(a: Value<'a>, b: Value<'a>, bits: fn(i128, i128) -> i128) -> Value<'a> {
     match (a, b) {
-        (Bool(a), Bool(b)) => Bool(bits(i64::from(a), i64::from(b)) != 0),
+        (Bool(a), Bool(b)) => Bool(bits(i128::from(a), i128::from(b)) != 0),
         _ => match (a.integer(), b.integer()) {
             (Some(a), Some(b)) => Int(bits(a, b)),
             _ => Undefined,
@@ -478,7 +478,7 @@ pub fn lshift<'a>(a: impl Into<Value<'a>>, b: impl Into<Value<'a>>) -> Value<'a>
 /// `a >> b`
 pub fn rshift<'a>(a: impl Into<Value<'a>>, b: impl Into<Value<'a>>) -> Value<'a> {
     match (a.into().integer(), b.into().integer()) {
-        (Some(a), Some(b)) if b >= 0 => Int(a >> b.min(63)),
+        (Some(a), Some(b)) if b >= 0 => Int(a >> b.min(127)),
         _ => Undefined,
     }
 }
@@ -486,8 +486,25 @@ pub fn rshift<'a>(a: impl Into<Value<'a>>, b: impl Into<Value<'a>>) -> Value<'a>
 /// The least power of two that is not less than `a`.
 pub fn next_power_of_2<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
     let less = a.into().integer().and_then(|a| a.checked_sub(1));
-    let bits = less.map(|less| u64::BITS - less.unsigned_abs().leading_zeros());
-    Value::undefined_unless(bits.filter(|bits| *bits < 63).map(|bits| 1_i64 << bits))
+    let bits = less.map(|less| u128::BITS - less.unsigned_abs().leading_zeros());
+    Value::undefined_unless(bits.filter(|bits| *bits < 127).map(|bits| 1_i128 << bits))
+}
+
+/// The power of two in `a`, at most 1024.
+pub fn pow2_divisor<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
+    Value::undefined_unless(a.into().integer().map(|a| (a & a.wrapping_neg()).clamp(0, 1024)))
+}
+
+/// `math.gcd(a, b)`
+pub fn gcd<'a>(a: impl Into<Value<'a>>, b: impl Into<Value<'a>>) -> Value<'a> {
+    let (Some(a), Some(b)) = (a.into().integer(), b.into().integer()) else {
+        return Undefined;
+    };
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    Value::undefined_unless(i128::try_from(a).ok())
 }
 
 // -- Conversions and functions --------------------------------------------------------------------
@@ -496,7 +513,7 @@ pub fn next_power_of_2<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
 pub fn int<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
     match a.into().number() {
         Some(Number::Int(a)) => Int(a),
-        Some(Number::Float(a)) if a.abs() < 9.2e18 => Int(a.trunc() as i64),
+        Some(Number::Float(a)) if a.abs() < 1.7e38 => Int(a.trunc() as i128),
         _ => Undefined,
     }
 }

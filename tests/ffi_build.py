@@ -1,0 +1,169 @@
+"""Generated folders for tests, and their library without a device: all but launch.rs, built by rustc in seconds."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from transpiler import passes
+from transpiler.emit import EmittedModule, compile_inputs, emit_entry, emit_operator
+from transpiler.emit.abi import CompileInputs, EntryAbi
+from transpiler.emit.extras import render_crate_files, render_extra_files
+from transpiler.frontend import load_program
+from transpiler.rules import table
+from transpiler.spec import ArraySpec, ConstantSpec, ScalarSpec, Specialization
+from transpiler.specialize.kernel import specialize
+
+_LAUNCH = """
+use std::ffi::c_char;
+use super::{call::Call, choose::Chosen, dispatch::Backend, status::{Failure, Status}};
+pub struct Program;
+impl Program {
+    pub const fn new(_: fn(), _: &'static str, _: &'static str) -> Self { Self }
+}
+impl Backend for Program {
+    fn run(&self, _: &Call<'_>, _: &Chosen) -> Result<(), Failure> {
+        Err(Failure::new(Status::NoDriver, "there is no device in tests"))
+    }
+}
+#[unsafe(no_mangle)]
+pub extern "C" fn cutile_kernels_target(_: i32) -> *const c_char { c"sm_90".as_ptr() }
+"""
+_KERNEL = 'pub mod MODULE { pub fn __module_ast_self() {} pub const _SOURCE_HASH: &str = ""; }\n'
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A translated source file: the emitted module and the specializations, each with its kernel."""
+
+    name: str
+    source: str
+    module: EmittedModule
+    runs: tuple[tuple[str, Specialization], ...]
+    package: str = ""
+
+    def inputs(self, index: int) -> CompileInputs:
+        """What the in-process compiler is given for a specialization."""
+        return compile_inputs(self._entry(index), self.runs[index][1])
+
+    def _entry(self, index: int) -> EntryAbi:
+        entries = [entry for abi in self.module.kernel_abis for entry in abi.entries]
+        return next(entry for entry in entries if entry.name == self.module.entries[index])
+
+    def files(self) -> dict[str, str]:
+        """All files of the operator's folder."""
+        extra = render_extra_files(
+            self.name, self.module.kernel_abis, self.source, module=self.module.module, package=self.package,
+            source=f"{self.name}.py",
+        )  # fmt: skip
+        return {"kernel.rs": self.module.text, **extra}
+
+
+def translate(path: Path, runs: Sequence[tuple[str, Specialization]], name: str = "", package: str = "") -> Operator:
+    """Translate a source file for the given specializations."""
+    program = load_program(path, display=path.name)
+    residuals = [passes.run(specialize(program, kernel, spec, table())) for kernel, spec in runs]
+    emitted = [(residual, emit_entry(residual)) for residual in residuals]
+    name = name or path.stem
+    module = emit_operator(name, emitted, path.name)
+    return Operator(name, path.read_text(encoding="utf-8"), module, tuple(runs), package)
+
+
+def write(folder: Path, operators: Sequence[Operator]) -> None:
+    """Write the folder as the pipeline would."""
+    files = render_crate_files([operator.name for operator in operators])
+    for operator in operators:
+        files |= {f"{operator.name}/{path}": text for path, text in operator.files().items()}
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def build_without_device(folder: Path, operators: Sequence[Operator]) -> None:
+    """Build ``libcutile_kernels.so`` with a launch.rs that has no device, and without the kernels."""
+    (folder / "src/support/launch.rs").write_text(_LAUNCH, encoding="utf-8")
+    for operator in operators:
+        text = _KERNEL.replace("MODULE", operator.module.module)
+        (folder / operator.name / "kernel.rs").write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        ["rustc", "--edition", "2024", "--crate-type", "cdylib", "--crate-name", "cutile_kernels", "-D", "warnings",
+         "-o", str(folder / "libcutile_kernels.so"), str(folder / "src/lib.rs")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[:6000]
+
+
+def load_package(folder: Path, name: str) -> ModuleType:
+    """Import a folder's ``cutile_kernels`` under a name of its own, so that several can be there."""
+    spec = importlib.util.spec_from_file_location(
+        name, folder / "cutile_kernels/__init__.py", submodule_search_locations=[str(folder / "cutile_kernels")]
+    )
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+# -- Arguments that fit a specialization --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FakeTensor:
+    """What the runtime asks of a torch tensor."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str = "torch.float32"
+    address: int = 0x7F00_0000_0000
+    device: int = 0
+
+    def data_ptr(self) -> int:
+        return self.address
+
+    def stride(self) -> tuple[int, ...]:
+        return self.strides
+
+    def get_device(self) -> int:
+        return self.device
+
+
+def arguments(spec: Specialization) -> list[Any]:
+    """Arguments for which the reference's JIT would make the specialization."""
+    return [_argument(param) for param in spec.params.values()]
+
+
+def _argument(param: object) -> Any:
+    match param:
+        case ArraySpec():
+            shape = [c if c is not None else 48 if d == 16 else 17 for c, d in
+                     zip(param.shape_constant, param.shape_divisible_by, strict=True)]  # fmt: skip
+            strides = [c if c is not None else 3 * d if d > 1 else 3 for c, d in
+                       zip(param.stride_constant, param.stride_divisible_by, strict=True)]  # fmt: skip
+            address = 0x7F00_0000_0000 + (0 if param.base_addr_divisible_by == 16 else 8)
+            return FakeTensor(tuple(shape), tuple(strides), f"torch.{param.dtype.rstrip('_')}", address)
+        case ScalarSpec():
+            return {"float32": 0.5, "int32": 7, "int64": 1 << 40, "bool_": True}[param.dtype]
+        case ConstantSpec():
+            return {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}.get(str(param.value), param.value)
+    raise AssertionError(param)
+
+
+def as_json(inputs: CompileInputs) -> dict[str, Any]:
+    """Compile inputs as a plan states them."""
+    return {
+        "entry": inputs.entry,
+        "generics": list(inputs.generics),
+        "strides": [[name, list(values)] for name, values in inputs.strides],
+        "specs": [[name, list(dims), list(strides), base] for name, dims, strides, base in inputs.specs],
+        "scalar_hints": [list(hint) for hint in inputs.scalar_hints],
+        "occupancy": inputs.occupancy,
+        "num_ctas": inputs.num_ctas,
+        "num_worker_warps": inputs.num_worker_warps,
+    }
