@@ -24,7 +24,7 @@ def render_bindings(operator: str, abis: Sequence[KernelAbi]) -> str:
             "symbol": abi.symbol,
             "parameters": [_parameter(abi, name, role) for name, role in abi.parameters],
             "names": _argument_names(abi),
-            "decorated": tuple(name for name in _DECORATED if abi.hints.get(name) is not None),
+            "decorated": _tuple(decorated) if (decorated := _decorated(abi)) else "",
         }
         for abi in abis
     ]
@@ -32,6 +32,10 @@ def render_bindings(operator: str, abis: Sequence[KernelAbi]) -> str:
     uses = [name for name, role in (("Array", "array"), ("Constant", "constant")) if role in roles]
     uses += ["Kernel"] + ["Scalar"] * ("scalar" in roles)
     return render_template("bindings.py.j2", operator=operator, kernels=kernels, uses=", ".join(uses)).rstrip() + "\n"
+
+
+def _decorated(abi: KernelAbi) -> list[str]:
+    return [name for name in _DECORATED if abi.hints.get(name) is not None]
 
 
 def _argument_names(abi: KernelAbi) -> list[str]:

@@ -105,22 +105,17 @@ class Kernel:
         if len(args) != len(self.parameters):
             raise ArgumentError(f"{self.name} takes {len(self.parameters)} arguments, {len(args)} were given")
         handle = stream_handle(stream)
-        arrays, scalars, constants, texts = bytearray(), bytearray(), bytearray(), []
         device = -1
-        ffi, _ = self._library.open()
+        arrays = bytearray()
         for parameter, dtypes, value in zip(self.parameters, self._dtypes, args, strict=True):
             if isinstance(parameter, Array):
                 array = self._array(parameter, dtypes, value, handle)
                 device = self._same_device(parameter, device, array.device)
                 arrays += pack_array(array)
-            else:
-                text = ffi.new("char[]", value.encode()) if isinstance(value, str) else None
-                texts.append(text)
-                packed = pack_value(value, parameter.name, 0 if text is None else int(ffi.cast("uintptr_t", text)))
-                if isinstance(parameter, Scalar):
-                    scalars += packed
-                else:
-                    constants += packed
+        ffi, _ = self._library.open()
+        texts: list[Any] = []  # keeps the characters alive
+        scalars = self._values(Scalar, args, ffi, texts)
+        constants = self._values(Constant, args, ffi, texts)
         launch = self._launch_structure(flags, grid, max(device, 0), handle)
         function = self._function
         if function is None:
@@ -133,6 +128,18 @@ class Kernel:
         )  # fmt: skip
         if status:
             self._library.check(status)
+
+    def _values(self, kind: type, args: Sequence[Any], ffi: Any, texts: list[Any]) -> bytearray:
+        """Pack the scalars or the constants among the arguments."""
+        packed = bytearray()
+        for parameter, value in zip(self.parameters, args, strict=True):
+            if isinstance(parameter, kind):
+                address = 0
+                if isinstance(value, str):
+                    texts.append(ffi.new("char[]", value.encode()))
+                    address = int(ffi.cast("uintptr_t", texts[-1]))
+                packed += pack_value(value, parameter.name, address)
+        return packed
 
     def _array(self, parameter: Array, dtypes: set[int], value: Any, stream: int) -> Description:
         array = describe(value, parameter.name, stream)
