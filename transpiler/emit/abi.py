@@ -33,6 +33,7 @@ class Argument:
     kind: Literal["tensor", "scalar"]
     source: str
     rust_type: str
+    viewed: bool = True  # a tensor that tiles are loaded from or stored to through views
 
 
 @dataclass(frozen=True)

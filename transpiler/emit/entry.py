@@ -100,7 +100,7 @@ def _dedent(text: str) -> list[str]:
 
 def _argument(kernel: Kernel, generics: Generics, source: str, name: str) -> Argument:
     if source in kernel.arrays:
-        return Argument(name, "tensor", source, generics.tensor_type(source))
+        return Argument(name, "tensor", source, generics.tensor_type(source), kernel.arrays[source].viewed)
     return Argument(name, "scalar", source, generics.element(DType(kernel.scalars[source].name)))
 
 

@@ -57,11 +57,11 @@ def divisor(d: int) -> int:
     return min(d & -d, _MAX_DIVISOR) if d else _MAX_DIVISOR
 
 
-def _stride_divisor(p: ArraySpec, axis: int) -> int:
-    """A stride's divisor; that of an axis of size 1 addresses nothing, so the reference calls it 16-byte aligned."""
+def _stride_divisor(p: ArraySpec, axis: int, viewed: bool) -> int:
+    """A stride's divisor; that of an axis of size 1 addresses nothing, so views call it 16-byte aligned."""
     known = divisor(p.stride_divisible_by[axis])
     bits = DTYPE_TABLE[p.dtype][1]
-    return max(known, 128 // bits) if p.shape_constant[axis] == 1 else known
+    return max(known, 128 // bits) if viewed and p.shape_constant[axis] == 1 else known
 
 
 def compile_inputs(entry: EntryAbi, spec: Specialization) -> CompileInputs:
@@ -70,6 +70,8 @@ def compile_inputs(entry: EntryAbi, spec: Specialization) -> CompileInputs:
     strides, specs = [], []
     for argument in entry.arguments:
         p = spec.params[argument.source]
+        if isinstance(p, ListSpec):  # a table of words: pointer, dims and strides of each array
+            strides.append((argument.name, (1 + 2 * p.element.ndim, 1)))
         if argument.kind != "tensor" or not isinstance(p, ArraySpec):
             continue
         strides.append((argument.name, tuple(-1 if s is None else s for s in p.stride_constant)))
@@ -77,7 +79,7 @@ def compile_inputs(entry: EntryAbi, spec: Specialization) -> CompileInputs:
             (
                 argument.name,
                 tuple(map(divisor, p.shape_divisible_by)),
-                tuple(_stride_divisor(p, axis) for axis in range(p.ndim)),
+                tuple(_stride_divisor(p, axis, argument.viewed) for axis in range(p.ndim)),
                 divisor(p.base_addr_divisible_by),
             )
         )

@@ -147,6 +147,7 @@ class ArrayUse:
     strides: tuple[int | None, ...]
     metadata: bool
     used: bool
+    viewed: bool = True  # tiles are loaded or stored through views of it
 
 
 @dataclass(eq=False)

@@ -22,8 +22,6 @@ _SAME = ("reshape", "broadcast", "permute")
 def state_divisors(kernel: Kernel) -> None:
     """Insert ``assume`` operations after values that tensor views, gathers and scatters use."""
     wanted = {v for op in walk(kernel.body) if op.opcode in _CONSUMERS for v in op.operands}
-    if not wanted:
-        return
     analysis = _Analysis(kernel)
     analysis.run()
     _insert(kernel, kernel.body, wanted, analysis)
@@ -148,7 +146,8 @@ def _gcd(a: Sym, b: Sym) -> Sym:
     return ONE if ONE in (a, b) else sy.apply("gcd", a, b)
 
 
-def _insert(kernel: Kernel, block: Block, wanted: set[Value], analysis: _Analysis) -> None:
+def _insert(kernel: Kernel, block: Block, wanted: set[Value], analysis: _Analysis, owner_op: Op | None = None) -> None:
+    owner = owner_op.opcode if owner_op is not None else ""
     out: list[Op] = []
     replaced: dict[Value, Value] = {}
     for op in block.ops:
@@ -159,12 +158,29 @@ def _insert(kernel: Kernel, block: Block, wanted: set[Value], analysis: _Analysi
                 out.append(stated)
                 replaced[r] = stated.result
         for region in op.regions:
-            _insert(kernel, region, wanted, analysis)
+            _insert(kernel, region, wanted, analysis, op)
+    for p in block.params[1:] if owner == "for" else block.params:
+        stated = _assume_parameter(kernel, p, analysis[p], owner_op)
+        if stated is not None:
+            out.insert(0, stated)
+            replaced[p] = stated.result
     block.ops = out
     stated_by = {a.op for a in replaced.values()}
     for op in walk(block):
         if op not in stated_by:
             op.operands = tuple(replaced.get(v, v) for v in op.operands)
+
+
+def _assume_parameter(kernel: Kernel, p: Value, divisor: Sym, loop: Op | None) -> Op | None:
+    """A loop-carried value's divisor is stated at the start of the body."""
+    known = sy.apply("pow2_divisor", divisor)
+    if loop is None or known in (ONE, lit(0)) or not isinstance(p.ty, (TileTy, PtrTy)):
+        return None
+    if sy.leaves_of(known):
+        kernel.const_names.setdefault(known, f"{p.hint or 'value'}_div")
+    made = Op("assume", (p,), {"divisor": known}, span=loop.span, site=loop.site, rule=loop.rule)
+    made.results = (Value(p.ty, p.hint, made, p.alias),)
+    return made
 
 
 def _assume(kernel: Kernel, op: Op, v: Value, divisor: Sym) -> Op | None:

@@ -113,6 +113,7 @@ def _table_use(name: str, p: ListSpec, used: bool) -> ArrayUse:
 
 def _finish(ev: Evaluator, function: hir.Function, spec: Specialization) -> Kernel:
     used = {v for op in walk(ev.block) for v in op.operands}
+    viewed = {op.operands[0] for op in walk(ev.block) if op.opcode == "view"}
     tensors = {op.attrs["name"]: op.result for op in ev.block.ops if op.opcode == "tensor"}
     arrays, classes = {}, {}
     for name, p in spec.params.items():
@@ -125,7 +126,14 @@ def _finish(ev: Evaluator, function: hir.Function, spec: Specialization) -> Kern
         d = ev.resolve(DType(p.dtype, name if p.dtype in GENERIC_CLASS else None))
         classes[name] = d.of or ""
         arrays[name] = ArrayUse(
-            name, d, p.ndim, p.shape_constant, p.stride_constant, _reads(ev, name), tensors[name] in used
+            name,
+            d,
+            p.ndim,
+            p.shape_constant,
+            p.stride_constant,
+            _reads(ev, name),
+            tensors[name] in used,
+            tensors[name] in viewed,
         )
     _resolve_types(ev)
     return Kernel(
