@@ -18,6 +18,7 @@ import typer
 
 from transpiler.diagnostics import Diagnostic, TranspileError, error
 
+_INTERRUPTED = 130
 _DEFAULT_OUT = Path("cutile_rs")
 _LATER = {
     "coverage": "the rule-coverage report",
@@ -212,11 +213,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _dispatch(argv: list[str]) -> int:
     if "--version" in argv[:1]:
         return _version()
-    general = not argv or argv[0] in COMMANDS or argv[0] in ("-h", "--help")
+    if not argv:
+        commands_app(["--help"], prog_name="transpile", standalone_mode=False)
+        return 2
+    general = argv[0] in COMMANDS or argv[0] in ("-h", "--help")
     app = commands_app if general else translate_app
     if argv[:1] == ["-h"]:
         argv = ["--help", *argv[1:]]
     status: Any = app(argv, prog_name="transpile", standalone_mode=False)
+    if status == _INTERRUPTED:  # typer makes an exit status of KeyboardInterrupt
+        raise KeyboardInterrupt
     return status if isinstance(status, int) else 0
 
 
@@ -237,7 +243,7 @@ def _guarded(run: Callable[[], int]) -> int:
         return failure.status or 2
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
-        return 130
+        return _INTERRUPTED
     except BrokenPipeError:
         raise
     except Exception as exc:

@@ -98,6 +98,9 @@ _OWN: dict[str, Code] = {
                   "a Hole.", "Assign the value before the branch, or set a flag."),
     "E0605": Code("a return has no Rust form", "`return` inside a branch or loop can't be written in cutile here. It "
                   "became a Hole.", "Move the rest into the other branch."),
+    "E0620": Code("no C symbol for the kernel", "The kernel was translated, but can't be called through the C "
+                  "interface. The host module goes on launching it with cuda.tile.",
+                  "The message says which parameter or entry is in the way."),
     "E0650": Code("a tool is missing", "A program or header of NVIDIA's packages, or the C compiler, isn't there.",
                   "Install the package that the message names."),
     "E0651": Code("an unusable toolkit", "TRANSPILE_TOOLKIT names a directory without what is needed, or the headers "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -75,7 +75,7 @@ def translate_file(options: FileOptions) -> int:
         assemble.drop_checks(report)
     else:
         folder.write(list(results.translations.values()), toolkit.versions(), _crate)
-    _print_file(report, options, _sources([job], report))
+    _print_file(report, results, options, _sources([job], report))
     return exit_status(report)
 
 
@@ -98,7 +98,7 @@ def _with_variants(job: OperatorJob) -> OperatorJob:
     return replace(job, kernels=tuple(kernels))
 
 
-def _print_file(report: Report, options: FileOptions, sources: SourceCache) -> None:
+def _print_file(report: Report, results: Results, options: FileOptions, sources: SourceCache) -> None:
     """Print in the format asked for; diagnostics go to the standard error when people read them."""
     if options.format == "json":
         sys.stdout.write(report.to_json())
@@ -106,7 +106,7 @@ def _print_file(report: Report, options: FileOptions, sources: SourceCache) -> N
     if options.format == "sarif":
         sys.stdout.write(to_sarif(report))
         return
-    _complain(report, sources, warnings=not options.variants)
+    _complain(assemble.diagnostics(results), sources, warnings=not options.variants)
     out = console(sys.stdout)
     print_entries(out, report)
     if not options.variants:
@@ -115,10 +115,10 @@ def _print_file(report: Report, options: FileOptions, sources: SourceCache) -> N
             print(f"wrote {(options.out / operator.name / KERNEL_FILE).as_posix()}")
 
 
-def _complain(report: Report, sources: SourceCache, *, warnings: bool = True) -> None:
+def _complain(diagnostics: Iterable[Diagnostic], sources: SourceCache, *, warnings: bool = True) -> None:
     """Print every diagnostic once for its place, with its source line; the first of many."""
     seen: dict[tuple[str, ...], Diagnostic] = {}
-    for one in map(assemble.diagnostic, diagnostics_of(report)):
+    for one in diagnostics:
         if one.severity == "warning" and not warnings:
             continue
         first = one.message.partition("\n")[0]
@@ -170,7 +170,7 @@ def run_batch(options: BatchOptions) -> int:
     report = assemble.report(results, seconds=time.perf_counter() - started)
     if results.translations:
         folder.write(list(results.translations.values()), toolkit.versions(), _crate)
-    _finish(report, options.json, _sources(jobs, report))
+    _finish(report, assemble.diagnostics(results), options.json, _sources(jobs, report))
     return exit_status(report)
 
 
@@ -204,12 +204,12 @@ def _corpus_names() -> tuple[str, ...]:
     return corpus_names()
 
 
-def _finish(report: Report, json: Path | None, sources: SourceCache) -> None:
+def _finish(report: Report, diagnostics: Iterable[Diagnostic], json: Path | None, sources: SourceCache) -> None:
     """Write the JSON, and print diagnostics, table and totals."""
     to_stdout = json is not None and str(json) == "-"
     if json is not None and not to_stdout:
         _write(json, report.to_json())
-    _complain(report, sources)
+    _complain(diagnostics, sources)
     out = console(sys.stderr if to_stdout else sys.stdout)
     print_kernels(out, report)
     out.print(totals_line(report), soft_wrap=True)
@@ -235,7 +235,7 @@ def _write(path: Path, text: str) -> None:
 def run_merge(paths: Sequence[Path], json: Path | None) -> int:
     """Join reports and print the whole."""
     report = merge([_read_report(path) for path in paths])
-    _finish(report, json, SourceCache())
+    _finish(report, map(assemble.diagnostic, diagnostics_of(report)), json, SourceCache())
     return exit_status(report)
 
 
@@ -267,7 +267,7 @@ def run_verify(path: Path, cubins: tuple[str, ...], jobs: int, json: Path | None
     with progress(total, "checks") as advance:
         results: Results = run_checks(translations, Options(cubins=cubins, workers=_workers(jobs, total)), advance)
     report = assemble.report(results, seconds=time.perf_counter() - started)
-    _finish(report, json, SourceCache())
+    _finish(report, (d for d in assemble.diagnostics(results) if d.severity != "warning"), json, SourceCache())
     return exit_status(report)
 
 

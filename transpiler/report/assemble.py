@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from transpiler import toolkit
 from transpiler.batch import Results
@@ -18,7 +18,7 @@ from transpiler.report.model import (
     diagnostic_row,
     make_report,
 )
-from transpiler.translation import CheckKey, EntryPlan, Failure, KernelPlan, OperatorPlan
+from transpiler.translation import CheckKey, EntryPlan, Failure, KernelPlan, OperatorPlan, check_keys
 from transpiler.verify import CheckResult
 
 
@@ -41,6 +41,20 @@ def drop_checks(made: Report) -> None:
             for entry in kernel.entries:
                 entry.checks = []
     made.totals = count(made.operators)
+
+
+def diagnostics(results: Results) -> Iterator[Diagnostic]:
+    """Yield every diagnostic of a run in the report's order, with its whole span."""
+    for name in sorted({*results.translations, *results.failures}):
+        if name in results.failures:
+            yield results.failures[name].diagnostic
+            continue
+        plan = results.translations[name].plan
+        for kernel in plan.kernels:
+            yield from kernel.diagnostics
+        for key in check_keys(plan):
+            if key in results.checks:
+                yield from results.checks[key].diagnostics
 
 
 def diagnostic(row: DiagnosticRow) -> Diagnostic:

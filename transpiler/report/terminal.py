@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TextIO
@@ -20,6 +21,7 @@ STYLES: dict[Verdict, str] = {
     "error": "bold red",
 }  # fmt: skip
 _PLAIN_WIDTH = 140
+_SECONDS_A_LINE = 2.0
 
 
 def console(stream: TextIO) -> Console:
@@ -99,7 +101,7 @@ def totals_line(report: Report) -> str:
 
 @contextlib.contextmanager
 def progress(total: int, label: str) -> Iterator[Callable[[int, str], None]]:
-    """Show progress on the standard error: a bar on a terminal, a line for every tenth elsewhere."""
+    """Show progress on the standard error: a bar on a terminal, a line every few seconds elsewhere."""
     if sys.stderr.isatty():
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         # no refreshing thread: workers are forked meanwhile
@@ -111,13 +113,13 @@ def progress(total: int, label: str) -> Iterator[Callable[[int, str], None]]:
 
             yield advance
         return
-    done, shown = 0, 0
+    done, shown = 0, time.monotonic()
 
     def say(count: int, what: str) -> None:
         nonlocal done, shown
         done += count
-        if total and done * 10 // total > shown:
-            shown = done * 10 // total
+        if time.monotonic() - shown >= _SECONDS_A_LINE:
+            shown = time.monotonic()
             print(f"{label}: {done} of {total} ({what})", file=sys.stderr, flush=True)
 
     yield say

@@ -1,0 +1,314 @@
+"""The command line: exit statuses, one clear diagnostic for each failure, nothing left behind, no traceback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from transpiler import cli
+
+GOOD = """\
+import cuda.tile as ct
+
+
+@ct.kernel
+def vadd(a, b, c, TILE: ct.Constant[int]):
+    # one tile each
+    i = ct.bid(0)
+    x = ct.load(a, index=(i,), shape=(TILE,))
+    y = ct.load(b, index=(i,), shape=(TILE,))
+    ct.store(c, index=(i,), tile=x + y)
+"""
+UNKNOWN = GOOD.replace("x + y", "ct.frobnicate(x)")
+REFUSED = GOOD.replace("shape=(TILE,)", "shape=(3,)")
+SPEC = """\
+name = "mine"
+
+[[operators]]
+name = "vadd"
+path = "vadd.py"
+
+[[operators.kernels]]
+name = "vadd"
+
+[[operators.kernels.specializations]]
+name = "f16"
+params.a = {dtype = "float16", ndim = 1}
+params.b = {dtype = "float16", ndim = 1}
+params.c = {dtype = "float16", ndim = 1}
+params.TILE = 64
+"""
+Run = tuple[int, str, str]
+
+
+class Shell:
+    """Runs the command line in a folder of its own."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self._capsys = folder, capsys
+
+    def write(self, name: str, text: str | bytes) -> Path:
+        """Put a file there."""
+        path = self.folder / name
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    def run(self, *arguments: str) -> Run:
+        """Return exit status, standard output and standard error."""
+        self._capsys.readouterr()
+        status = cli.main(arguments)
+        out, err = self._capsys.readouterr()
+        assert "Traceback" not in out + err
+        return status, out, err
+
+    def names(self) -> set[str]:
+        """What is in the folder."""
+        return {path.name for path in self.folder.iterdir()}
+
+
+@pytest.fixture
+def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """A command line in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return Shell(tmp_path, capsys)
+
+
+def codes(err: str) -> list[str]:
+    """The codes of the errors printed, in order."""
+    return [line.partition("[")[2].partition("]")[0] for line in err.splitlines() if line.startswith("error[")]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "place"),
+    [
+        ("def f(:\n", "E0102", "x.py:1:7"),
+        ("", "E0103", "x.py:1:1"),
+        ("x = 1\n", "E0103", "x.py:1:1"),
+        (b"\xff\xfe", "E0102", "x.py:1:1"),
+        (b"a = 1\0\n", "E0102", "x.py:1:1"),
+    ],
+)
+def test_unreadable_source(shell: Shell, text: str | bytes, code: str, place: str) -> None:
+    shell.write("x.py", text)
+    status, out, err = shell.run("x.py")
+    assert (status, out, codes(err)) == (2, "", [code])
+    assert place in err
+    assert shell.names() == {"x.py"}
+
+
+def test_missing_and_unreadable_files(shell: Shell) -> None:
+    (shell.folder / "folder.py").mkdir()
+    for name in ("nothing.py", "folder.py"):
+        status, out, err = shell.run(name)
+        assert (status, out, codes(err)) == (2, "", ["E0101"])
+    assert shell.names() == {"folder.py"}
+
+
+def test_a_good_kernel_is_proved(shell: Shell) -> None:
+    shell.write("vadd.py", GOOD)
+    shell.write("spec.toml", SPEC)
+    status, out, err = shell.run("vadd.py", "--spec", "spec.toml")
+    assert (status, codes(err)) == (0, [])
+    assert "1 check: 1 proved" in out
+    assert "# one tile each" not in out
+    text = (shell.folder / "cutile_rs" / "vadd" / "kernel.rs").read_text()
+    assert "// one tile each" in text
+    # DIR alone is enough, also elsewhere and without the source
+    (shell.folder / "vadd.py").unlink()
+    (shell.folder / "cutile_rs").rename(shell.folder / "moved")
+    status, out, _ = shell.run("verify", "moved", "--json", "v.json")
+    assert status == 0
+    assert json.loads((shell.folder / "v.json").read_text())["totals"]["proved"] == 1
+    # and a fault in it is found
+    kernel = shell.folder / "moved" / "vadd" / "kernel.rs"
+    kernel.write_text(kernel.read_text().replace("x + y", "x - y"))
+    status, out, err = shell.run("verify", "moved")
+    assert status == 1
+    assert "differs" in out
+    assert "vadd.py:10" in err
+
+
+def test_an_unknown_construct_is_left_as_a_hole(shell: Shell) -> None:
+    shell.write("vadd.py", UNKNOWN)
+    status, out, err = shell.run("vadd.py")
+    assert (status, codes(err)) == (3, ["E0301"])
+    assert "vadd.py:10:34" in err
+    assert "ct.store(c, index=(i,), tile=ct.frobnicate(x))" in err
+    assert "^^^^^^^^^^^^^^^^" in err
+    assert "unmapped" in out
+    assert "compile_error!" in (shell.folder / "cutile_rs" / "vadd" / "kernel.rs").read_text()
+
+
+def test_a_kernel_that_the_reference_refuses(shell: Shell) -> None:
+    shell.write("vadd.py", REFUSED)
+    shell.write("spec.toml", SPEC)
+    status, out, err = shell.run("vadd.py", "--spec", "spec.toml")
+    assert (status, codes(err)) == (0, ["E0220"])
+    assert "1 rejected" in out
+    assert "power of two" in err
+
+
+def test_json_has_the_shape_of_the_contract(shell: Shell) -> None:
+    shell.write("vadd.py", GOOD)
+    shell.write("spec.toml", SPEC)
+    status, out, _ = shell.run("vadd.py", "--spec", "spec.toml", "--format", "json")
+    assert status == 0
+    report = json.loads(out)
+    assert list(report) == ["tool", "seconds", "reference_seconds", "llm_tokens", "operators", "totals"]
+    assert report["llm_tokens"] == 0
+    assert {"cuda-tile", "cutile", "python"} <= set(report["tool"])
+    (operator,) = report["operators"]
+    assert (operator["name"], operator["source"], list(operator)) == ("vadd", "vadd.py", ["name", "source", "kernels"])
+    (kernel,) = operator["kernels"]
+    assert list(kernel) == ["name", "line", "diagnostics", "entries"]
+    assert (kernel["name"], kernel["line"]) == ("vadd", 5)
+    (entry,) = kernel["entries"]
+    assert list(entry) == ["name", "condition", "generics", "checks"]
+    assert (entry["name"], entry["generics"]) == ("vadd", ["E", "TILE"])
+    (check,) = entry["checks"]
+    assert list(check) == ["specialization", "target", "verdict", "machine_code", "diagnostics", "seconds"]
+    assert (check["specialization"], check["target"], check["verdict"]) == ("f16", "sm_90", "proved")
+    assert report["totals"] == {
+        "operators": 1, "kernels": 1, "entries": 1, "checks": 1, "proved": 1, "tested": 0, "differs": 0, "unmapped": 0,
+        "rejected": 0, "error": 0, "machine_code_identical": 0, "machine_code_refused": 0,
+    }  # fmt: skip
+
+
+def test_diagnostics_in_json_and_sarif(shell: Shell) -> None:
+    shell.write("vadd.py", UNKNOWN)
+    shell.write("spec.toml", SPEC)
+    status, out, err = shell.run("vadd.py", "--spec", "spec.toml", "--format", "json", "-o", "a")
+    assert (status, err) == (3, "")
+    check = json.loads(out)["operators"][0]["kernels"][0]["entries"][0]["checks"][0]
+    (row,) = check["diagnostics"]
+    assert list(row) == ["code", "severity", "message", "help", "file", "line", "column"]
+    assert (row["code"], row["severity"], row["file"], row["line"]) == ("E0301", "error", "vadd.py", 10)
+    status, out, err = shell.run("vadd.py", "--spec", "spec.toml", "--format", "sarif", "-o", "b")
+    assert (status, err) == (3, "")
+    run = json.loads(out)["runs"][0]
+    (result,) = run["results"]
+    assert (result["ruleId"], run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"]) == ("E0301", "E0301")
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 10
+
+
+def test_no_verify_translates_only(shell: Shell) -> None:
+    shell.write("vadd.py", GOOD)
+    status, out, _ = shell.run("vadd.py", "--no-verify", "--format", "json", "-o", "here")
+    assert status == 0
+    assert json.loads(out)["totals"]["checks"] == 0
+    assert (shell.folder / "here" / "vadd" / "kernel.rs").is_file()
+
+
+def test_variants_of_a_kernel_without_a_spec(shell: Shell) -> None:
+    shell.write("pick.py", GOOD.replace("x + y", "x if TILE > 16 else y"))
+    status, out, _ = shell.run("pick.py", "--variants", "--format", "json")
+    assert status == 0
+    (kernel,) = json.loads(out)["operators"][0]["kernels"]
+    conditions = [entry["condition"] for entry in kernel["entries"]]
+    assert len(conditions) == 2
+    assert any("TILE > 16" in c for c in conditions)
+    assert any("TILE <= 16" in c for c in conditions)
+    assert shell.names() == {"pick.py"}
+    status, out, _ = shell.run("pick.py", "--variants")
+    assert status == 0
+    assert "TILE <= 16" in out
+
+
+@pytest.mark.parametrize("stage", ["hir", "tir", "rust"])
+def test_dump(shell: Shell, stage: str) -> None:
+    shell.write("vadd.py", GOOD)
+    status, out, _ = shell.run("vadd.py", f"--dump={stage}")
+    assert status == 0
+    assert "vadd" in out
+    assert shell.names() == {"vadd.py"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["vadd.py", "--bogus"], "E0801"),
+        (["vadd.py", "other.py"], "E0801"),
+        (["vadd.py", "--format", "xml"], "E0801"),
+        (["vadd.py", "--kernel", "other"], "E0201"),
+        (["vadd.py", "--target", "h100"], "E0803"),
+        (["vadd.py", "--cubin", "sm_90,turing"], "E0803"),
+        (["vadd.py", "--spec", "none.toml"], "E0271"),
+        (["vadd.py", "--spec", "broken.toml"], "E0271"),
+        (["vadd.py", "--spec", "wrong.toml"], "E0271"),
+        (["vadd.py", "--spec", "other.toml"], "E0805"),
+        (["vadd.py", "--spec", "kernel.toml"], "E0201"),
+        (["vadd.py", "-o", "mine"], "E0820"),
+        (["vadd.py", "-o", "vadd.py"], "E0820"),
+        (["batch"], "E0801"),
+        (["batch", "nonsense"], "E0270"),
+        (["batch", "vadd.py", "--shard", "3/2"], "E0804"),
+        (["batch", "vadd.py", "sub/vadd.py"], "E0806"),
+        (["merge", "vadd.py"], "E0811"),
+        (["merge", "none.json"], "E0811"),
+        (["verify", "mine"], "E0821"),
+        (["verify", "none"], "E0821"),
+        (["verify", "damaged"], "E0822"),
+        (["verify", "mine", "--execute"], "E0802"),
+        (["explain", "E1"], "E0801"),
+        (["coverage", "tilegym-core"], "E0802"),
+        (["record", "-o", "s.toml", "--", "python", "x.py"], "E0802"),
+        (["build", "mine"], "E0802"),
+        (["changeset", "softmax", "--into", "x", "--patch", "y"], "E0802"),
+        (["fill", "mine"], "E0802"),
+        (["promote", "x"], "E0802"),
+    ],
+)
+def test_usage_errors(shell: Shell, arguments: list[str], code: str) -> None:
+    shell.write("vadd.py", GOOD)
+    shell.write("broken.toml", "name = \n")
+    shell.write("wrong.toml", SPEC.replace("ndim = 1", "ndim = -1"))
+    shell.write("other.toml", SPEC.replace('"vadd"', '"gemm"').replace("vadd.py", "gemm.py"))
+    shell.write("kernel.toml", SPEC.replace('kernels]]\nname = "vadd"', 'kernels]]\nname = "gone"'))
+    for name, text in (("mine/notes.txt", "precious"), ("sub/vadd.py", GOOD), ("damaged/manifest.json", "{")):
+        (shell.folder / name).parent.mkdir()
+        (shell.folder / name).write_text(text)
+    before = {p: p.read_bytes() for p in shell.folder.rglob("*") if p.is_file()}
+    status, out, err = shell.run(*arguments)
+    assert (status, out, codes(err)) == (2, "", [code])
+    assert {p: p.read_bytes() for p in shell.folder.rglob("*") if p.is_file()} == before
+
+
+def test_help_and_versions(shell: Shell) -> None:
+    for arguments in (["--help"], ["-h"], ["vadd.py", "--help"], ["batch", "--help"], ["--version"]):
+        status, out, err = shell.run(*arguments)
+        assert (status, err) == (0, "")
+        assert out
+    status, out, _ = shell.run()
+    assert status == 2
+    assert "FILE.py" in out
+
+
+def test_a_subcommand_wins_over_a_file(shell: Shell) -> None:
+    shell.write("batch", GOOD)
+    assert codes(shell.run("batch")[2]) == ["E0801"]
+    assert shell.run("./batch", "--no-verify")[0] == 0
+
+
+def test_an_internal_error_has_no_traceback(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("surprise")
+
+    shell.write("vadd.py", GOOD)
+    monkeypatch.setattr("transpiler.jobs.file_job", broken)
+    status, out, err = shell.run("vadd.py")
+    assert (status, out, codes(err)) == (1, "", ["E0900"])
+    assert "surprise" in err
+    assert "TRANSPILE_DEBUG" in err
+
+
+def test_an_interrupt_is_short(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    shell.write("vadd.py", GOOD)
+    monkeypatch.setattr("transpiler.jobs.file_job", interrupted)
+    status, out, err = shell.run("vadd.py")
+    assert (status, out, err.strip()) == (130, "", "interrupted")
+    assert shell.names() == {"vadd.py"}
