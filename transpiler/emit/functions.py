@@ -64,11 +64,50 @@ class Lowered:
     literals: dict[Sym, Condition]
 
 
+@dataclass(frozen=True)
+class FunctionParts:
+    """A function that isn't lowered from operations."""
+
+    generics: tuple[str, ...]
+    params: tuple[str, ...]
+    returns: str
+    body: tuple[rust.Stmt, ...]
+    names: dict[Key, str]
+    docs: tuple[str, ...]
+
+
+def add_function(functions: Functions, base: str, parts: FunctionParts) -> str:
+    """Add a function as it is; returns its id."""
+    fn = rust.Fn("", parts.generics, parts.params, parts.returns, parts.body, docs=parts.docs)
+    return functions.add(base, fn, parts.names)
+
+
+_DOCS = {
+    "gather": "`ct.gather`: loads single elements{}.",
+    "scatter": "`ct.scatter`: stores single elements{}.",
+    "floor_mod": "Python's `%`: the result has the sign of the divisor.",
+    "atomic": "`ct.{}`: updates single elements{}.",
+}
+
+
+def _docs(group: Group) -> tuple[str, ...]:
+    if group.kind != "access":
+        return ()
+    checked = any(op.opcode == "cmpi" for op in group.body.ops)
+    where = " of an array, those inside of its bounds" if checked else " of an array"
+    kind = group.name.split("_")[0]
+    if kind == "atomic":
+        return (_DOCS["atomic"].format("_".join(group.name.split("_")[:2]), where),)
+    text = _DOCS.get(kind, _DOCS.get(group.name))
+    return (text.format(where),) if text else ()
+
+
 def lower_function(kernel: Kernel, outer: Generics, group: Group, functions: Functions) -> Lowered:
     """Write the function of a group."""
     from transpiler.emit.lower import Lowering
 
-    generics = FunctionGenerics(outer, {c.sym: n for n, c in group.consts})
+    same = len(group.outputs) > 1 and any(outer.depends(v.ty) for v in group.outputs)
+    generics = FunctionGenerics(outer, {c.sym: n for n, c in group.consts}, same)
     low = Lowering(kernel, generics, group.body, functions, group.kind == "access")
     params, hints = [], {}
     for i, (name, v) in enumerate(group.params):
@@ -89,6 +128,7 @@ def lower_function(kernel: Kernel, outer: Generics, group: Group, functions: Fun
         tuple(f"{names[key]}: {text}" for key, text in zip(params, texts, strict=True)),
         returns[0] if len(returns) == 1 else f"({', '.join(returns)})",
         with_mut(body, {k for k, v in low.variables.items() if v.mutable}),
+        docs=_docs(group),
     )
     base = snake(group.name).strip("_")
     arguments = generics.arguments()

@@ -99,6 +99,11 @@ class Generics:
             case TokenTy():
                 return "Token"
 
+    def depends(self, ty: Type) -> bool:
+        """Does the type mention a generic?"""
+        dtype, shape = getattr(ty, "dtype", None), getattr(ty, "shape", ())
+        return (dtype is not None and self.is_generic(dtype)) or any(self.is_symbolic(d.sym) for d in shape)
+
     def shape(self, shape: Shape) -> str:
         """A shape as a const argument: ``{ [M, N] }``."""
         return f"{{ [{', '.join(self.dims(shape))}] }}"
@@ -134,11 +139,12 @@ class FunctionGenerics(Generics):
     """The generics of a function that an entry calls: names of its own for those of the entry that it needs.
 
     ``preferred`` names constants that the author passes; other sizes get letters, so that a function
-    reads the same wherever it is called from.
+    reads the same wherever it is called from.  With ``same`` all names are the caller's: what a tuple
+    holds keeps its type as the callee writes it in cutile 0.5, so the names must mean the same there.
     """
 
-    def __init__(self, outer: Generics, preferred: dict[Sym, str]) -> None:
-        self.kernel, self.outer = outer.kernel, outer
+    def __init__(self, outer: Generics, preferred: dict[Sym, str], same: bool) -> None:
+        self.kernel, self.outer, self.same = outer.kernel, outer, same
         self._same = outer._same
         self._preferred = {self.canonical(s): n for s, n in preferred.items()}
         self._consts: dict[Sym, str] = {}
@@ -152,10 +158,13 @@ class FunctionGenerics(Generics):
             return dtype.rust
         rep = self.kernel.dtype_class[dtype.of]
         if rep not in self._elements:
-            self._elements[rep] = "E" if not self._elements else f"E{len(self._elements) + 1}"
+            own = "E" if not self._elements else f"E{len(self._elements) + 1}"
+            self._elements[rep] = self.outer.element(dtype) if self.same else own
         return self._elements[rep]
 
     def _name(self, sym: Sym) -> str:
+        if self.same:
+            return self.outer.const(sym, 0)
         taken = {*self._consts.values(), *self._dims.values()}
         if sym in self._preferred:
             return unique(upper(self._preferred[sym]), taken)
@@ -170,7 +179,7 @@ class FunctionGenerics(Generics):
                 continue
             self.needs_turbofish = True  # cutile can't infer a dynamic dimension
             taken = {*self._consts.values(), *self._dims.values()}
-            self._dims.setdefault((name, axis), unique(f"D{axis}", taken))
+            self._dims.setdefault((name, axis), text if self.same else unique(f"D{axis}", taken))
             out.append(self._dims[name, axis])
         return tuple(out)
 

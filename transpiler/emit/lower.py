@@ -18,20 +18,20 @@ from transpiler.emit.uses import Uses
 from transpiler.ir import rust
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import EFFECTS, Block, Condition, Kernel, Op, Value
-from transpiler.ir.types import TensorTy, TileTy, Type
+from transpiler.ir.types import PtrTy, TensorTy, TileTy, Type
 from transpiler.select import TABLE
 from transpiler.select.forms import instantiate
 from transpiler.select.params import keys, parameters
 
 Key = Hashable
 MAX_NODES = 14  # of an expression that is held back
-_ARITHMETIC = frozenset({"addf", "subf", "mulf", "divf", "fma"})
+_ARITHMETIC = frozenset({"addf", "subf", "mulf", "divf", "fma", "addi", "subi", "muli"})
 # Operands inside `Some(..)` must be variables: the compiler can't infer the type of anything else there.
 _VARIABLES_ONLY = frozenset({"load_ptr", "store_ptr", "atomic_rmw", "atomic_cas", "print"})
 _DEFAULT_HINTS = {
     "reduce": {"add": "sum", "mul": "product"}, "load_view": "tile", "load_ptr": "values", "base": "pointer",
     "offset": "pointer", "cmpi": "mask", "cmpf": "mask", "andi": "mask", "iota": "lane", "mma": "product",
-    "constant": "value", "num_tiles": "tiles", "dim": "size", "stride": "stride", "block_id": "block",
+    "constant": "constant", "muli": "scaled", "addi": "total", "num_tiles": "tiles", "dim": "size", "stride": "stride", "block_id": "block",
     "num_blocks": "blocks", "make_token": "token", "join_tokens": "token", "scan": "running", "select": "chosen",
 }  # fmt: skip
 
@@ -106,6 +106,12 @@ class Lowering:
             return "view" if self.canonical else f"{op.attrs.get('array', '')}_view".strip("_")
         if op.opcode in ("dim", "stride"):
             return f"{table}_{op.attrs['axis']}" if self.canonical else f"{op.operands[0].hint}_{table}_{op.attrs['axis']}"
+        if op.opcode in ("addi", "muli") and self.canonical:
+            return "offset"
+        if op.opcode in ("reshape", "broadcast", "offset") and isinstance(op.result.ty, PtrTy):
+            return "pointer"
+        if op.opcode == "constant" and self.canonical:
+            return "padding"
         if table is not None:
             return table
         return next((hint for v in op.operands if isinstance(v.ty, TileTy) and (hint := self.hint_of(v))), "value")
@@ -113,6 +119,9 @@ class Lowering:
     def hint_of(self, v: Value) -> str:
         """The name that a value goes by, if it has one."""
         e = self.bound.get(v)
+        held = next((p for p in self.pending if p.value is v), None)
+        if held is not None and held.op.opcode in ("reshape", "broadcast", "convert"):
+            return self.default_hint(held.op)
         if isinstance(e, rust.Var) and e.key in self.variables:
             return self.variables[e.key].hint
         return "" if self.canonical else v.hint
@@ -194,23 +203,23 @@ class Lowering:
         operands = self.take(op.operands)
         self.results(op, instantiate(row.expr, parameters(op, self.generics, operands)), row.nest)
 
-    def results(self, op: Op, e: rust.Expr, nest: bool) -> None:
-        """Bind the results of an operation to ``e``."""
-        if all(self.uses.count(r) == 0 for r in op.results):
+    def results(self, op: Op, e: rust.Expr, nest: bool, values: tuple[Value, ...] | None = None) -> None:
+        """Bind the results of an operation (``values``: those that ``e`` yields) to ``e``."""
+        values = op.results if values is None else values
+        if self.is_tail(op):
+            self.emit(rust.Tail(e, self.note(op)))
+        elif all(self.uses.count(r) == 0 for r in values):
             self.emit(rust.Do(e, self.note(op)))
-        elif len(op.results) > 1:
-            if self.is_tail(op):
-                self.emit(rust.Tail(e, self.note(op)))
-                return
+        elif len(values) > 1:
             self.flush()
-            names = tuple(self.define(r, op) if self.uses.count(r) else None for r in op.results)
-            types = tuple(self.generics.type(r.ty) for r in op.results)
+            names = tuple(self.define(r, op) if self.uses.count(r) else None for r in values)
+            types = tuple(self.generics.type(r.ty) for r in values)
             self.emit(rust.Let(names, types, e, note=self.note(op)))
-        elif not self.assign_target(op, e):
-            if (nest or self.is_tail(op)) and self.holdable(op, e):
-                self.pending.append(_Pending(op.result, e, op))
+        elif not self.assign_target(op, e, values[0]):
+            if nest and self.holdable(op, e):
+                self.pending.append(_Pending(values[0], e, op))
             else:
-                self.let(op.result, e, op)
+                self.let(values[0], e, op)
 
     def let(self, v: Value, e: rust.Expr, op: Op) -> None:
         """``let v: T = e;``."""
@@ -218,9 +227,8 @@ class Lowering:
         key = self.define(v, op)
         self.emit(rust.Let((key,), (self.variables[key].type,), e, note=self.note(op)))
 
-    def assign_target(self, op: Op, e: rust.Expr) -> bool:
+    def assign_target(self, op: Op, e: rust.Expr, v: Value) -> bool:
         """Assign to the variable that the value is meant for, if what that holds isn't needed any more."""
-        v = op.result
         key = self.targets.get(v)
         if key is None or self.live(key, self.uses.end[op], v):
             return False
@@ -229,9 +237,18 @@ class Lowering:
         return True
 
     def is_tail(self, op: Op) -> bool:
-        """Are the results of the operation just what the function returns?"""
+        """Are the results of the operation just what the function returns?
+
+        Only where the type mentions no generic: cutile 0.5 compiles a function's last expression for the
+        type that the caller expects, in the caller's words.
+        """
         end = self.body.ops[-1]
-        return end.opcode == "give" and end.operands == op.results and self.body.ops[-2] is op
+        return (
+            end.opcode == "give"
+            and end.operands == op.results
+            and self.body.ops[-2] is op
+            and not any(self.generics.depends(v.ty) for v in op.results)
+        )
 
     def holdable(self, op: Op, e: rust.Expr) -> bool:
         """May the value be written inside its user's expression?"""
@@ -290,7 +307,7 @@ def _constant(self: Lowering, op: Op) -> None:
     optional = any(u.opcode in _VARIABLES_ONLY for u in users)
     if (self.canonical or not v.hint) and (c.nest or arithmetic) and not optional and v not in self.targets:
         self.bound[v] = c.expr
-    elif not self.assign_target(op, c.expr):
+    elif not self.assign_target(op, c.expr, v):
         self.let(v, c.expr, op)
 
 
@@ -359,10 +376,21 @@ def _call(self: Lowering, op: Op) -> None:
     self.results(op, e, group.pure and not turbofish)
 
 
+def _access_tile(self: Lowering, op: Op) -> None:
+    """A load or store through a view of its own."""
+    from transpiler.emit.accesses import tile_access
+
+    e = tile_access(self, op, self.take(op.operands))
+    alone = op.attrs["access"] == "load_view" and not self.uses.count(op.results[1])
+    self.results(op, e, False, op.results[:1] if alone else None)
+
+
 def _give(self: Lowering, op: Op) -> None:
     """What a function returns; nothing when its last operation wrote it already."""
     if self.block and isinstance(self.block[-1], rust.Tail) and not self.pending:
         return
+    if any(self.generics.depends(v.ty) for v in op.operands):
+        self.flush()
     values = self.take(op.operands)
     self.flush()
     self.block.append(rust.Tail(values[0] if len(values) == 1 else rust.Seq(tuple(values), "(", ")")))
@@ -404,6 +432,7 @@ _SPECIAL: dict[str, Callable[[Lowering, Op], None]] = {
     "assert": _assert,
     "scan": _scan,
     "call": _call,
+    "access_tile": _access_tile,
     "give": _give,
     "make_tensor": _make_tensor,
 }

@@ -75,7 +75,7 @@ class _Outliner:
     # -- blocks -----------------------------------------------------------------------------------
     def block(self, block: Block, site: CallSite | None) -> Block:
         """The block with its groups replaced; ``site`` is the helper call that the block is part of."""
-        return Block(block.params, list(self._rules(self._sites(block, site))))
+        return Block(block.params, self._views(list(self._rules(self._sites(block, site)))))
 
     def _sites(self, block: Block, site: CallSite | None) -> Iterator[Op]:
         ops = block.ops
@@ -146,6 +146,27 @@ class _Outliner:
         outputs = [v for op in ops for v in op.results if any(u not in inside for u in self.users.get(v, ()))]
         return [v for v in inputs if not (v.op is not None and v.op.opcode == "constant")], outputs
 
+    # -- tile loads and stores --------------------------------------------------------------------
+    def _views(self, ops: list[Op]) -> list[Op]:
+        """Loads and stores with the view that only they use: one ``access_tile`` each."""
+        views = {op.result: op for op in ops if op.opcode == "view" and _is_partition(op)}
+        folded: dict[Op, Op] = {}
+        for op in ops:
+            view = views.get(op.operands[0]) if op.opcode in ("load_view", "store_view") else None
+            if view is not None and len(self.users[view.result]) == 1:
+                folded[view] = op
+        if not folded:
+            return ops
+        made = {access: view for view, access in folded.items()}
+        return [self._tile(op, made[op]) if op in made else op for op in ops if op not in folded]
+
+    def _tile(self, op: Op, view: Op) -> Op:
+        attrs = {**op.attrs, "access": op.opcode, "view": view.result.ty}
+        return replace(
+            op, opcode="access_tile", operands=(*view.operands, *op.operands[1:]), attrs=attrs,
+            comments=view.comments + op.comments, trailing=view.trailing or op.trailing,
+        )  # fmt: skip
+
     # -- accesses ---------------------------------------------------------------------------------
     def _rules(self, stream: Iterator[Op]) -> Iterator[Op]:
         run: list[Op] = []
@@ -175,9 +196,15 @@ class _Outliner:
             yield from ops
             return
         params = _access_params(last, inputs)
-        body = Block([], [*map(_stripped, ops), Op("give", last.results)])
+        given = tuple(outputs) or last.results[-1:]
+        body = Block([], [*map(_stripped, ops), Op("give", given)])
         name = _access_name(last, params)
-        yield self._call(Group(name, "access", body, params, last.results, (), _pure(ops)), ops, None)
+        yield self._call(Group(name, "access", body, params, given, (), _pure(ops)), ops, None)
+
+
+def _is_partition(op: Op) -> bool:
+    ty = op.result.ty
+    return isinstance(ty, ViewTy) and ty.steps is None and ty.sparse_dim is None
 
 
 def _outside_constant(v: Value, inside: set[Op]) -> bool:
