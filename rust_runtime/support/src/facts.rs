@@ -3,7 +3,7 @@
 //! Found in the recorded launches, without an exception: extents are known to be divisible by 16 or not at
 //! all, strides by 16 bytes or not at all, and addresses by 16 bytes or not at all. Strides of 1 are compiled
 //! in, extents of 1 too where the entry's type has a place for them. Scalars have no facts. The stride of an axis
-//! with one element addresses nothing; the reference's compiler calls it a multiple of 16 bytes.
+//! with one element addresses nothing; the reference's compiler calls it a multiple of 16 bytes in views.
 
 use super::call::Call;
 use super::choose::{Argument, static_extent};
@@ -37,9 +37,9 @@ pub fn stride_divisor(stride: i64, dtype: DType) -> i32 {
 }
 
 /// The divisor of a stride that the compiler is given.
-fn stated_stride_divisor(extent: i64, stride: i64, dtype: DType) -> i32 {
+fn stated_stride_divisor(extent: i64, stride: i64, dtype: DType, viewed: bool) -> i32 {
     let known = stride_divisor(stride, dtype);
-    if extent == 1 { known.max((128 / dtype.bits()) as i32) } else { known }
+    if viewed && extent == 1 { known.max((128 / dtype.bits()) as i32) } else { known }
 }
 
 /// The known divisor of an address, in bytes.
@@ -48,10 +48,17 @@ pub fn base_divisor(data: u64) -> i32 {
 }
 
 /// The facts about an array of a call.
-pub fn array_facts(call: &Call<'_>, index: usize, extents: &[Extent], generics: &[Argument]) -> ArrayFacts {
+pub fn array_facts(
+    call: &Call<'_>,
+    index: usize,
+    extents: &[Extent],
+    viewed: bool,
+    generics: &[Argument],
+) -> ArrayFacts {
     let dtype = call.element(index).unwrap_or(DType::I8);
     let (shape, strides) = (call.shape(index), call.strides(index));
-    let stride_div = shape.iter().zip(strides).map(|(&extent, &stride)| stated_stride_divisor(extent, stride, dtype));
+    let axes = shape.iter().zip(strides);
+    let stride_div = axes.map(|(&extent, &stride)| stated_stride_divisor(extent, stride, dtype, viewed));
     ArrayFacts {
         strides: strides.iter().map(|&stride| if stride == 1 { 1 } else { -1 }).collect(),
         shape_div: shape.iter().map(|&extent| shape_divisor(extent)).collect(),
@@ -82,7 +89,8 @@ mod tests {
         assert_eq!([1, 2, 4, 12, 16].map(|stride| stride_divisor(stride, DType::F32)), [1, 1, 4, 4, 4]);
         assert_eq!([1, 4, 8].map(|stride| stride_divisor(stride, DType::BF16)), [1, 1, 8]);
         assert_eq!([8, 16].map(|stride| stride_divisor(stride, DType::F8E5M2)), [1, 16]);
-        assert_eq!([(1, 3), (2, 3)].map(|(n, stride)| stated_stride_divisor(n, stride, DType::F16)), [8, 1]);
+        let stated = |extent, viewed| stated_stride_divisor(extent, 3, DType::F16, viewed);
+        assert_eq!([stated(1, true), stated(2, true), stated(1, false)], [8, 1, 1]);
         assert_eq!([3, 2].map(|stride| stride_divisor(stride, DType::F64)), [1, 2]);
         assert_eq!([0x1000, 0x1008].map(base_divisor), [16, 1]);
     }

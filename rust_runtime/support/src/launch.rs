@@ -104,8 +104,8 @@ fn key(call: &Call<'_>, chosen: &Chosen) -> Vec<u64> {
 
 fn array_params<'a>(call: &'a Call<'_>, chosen: &'a Chosen) -> impl Iterator<Item = (&'static str, ArrayFacts)> + 'a {
     chosen.entry.params.iter().filter_map(|param| match param {
-        Param::Array { name, index, extents, .. } => {
-            Some((*name, array_facts(call, *index, extents, &chosen.generics)))
+        Param::Array { name, index, extents, viewed, .. } => {
+            Some((*name, array_facts(call, *index, extents, *viewed, &chosen.generics)))
         }
         Param::Scalar { .. } => None,
     })

@@ -14,8 +14,8 @@ pub fn describe(call: &Call<'_>, chosen: &Chosen) -> String {
     let mut strides = Vec::new();
     let mut specs = Vec::new();
     for param in chosen.entry.params {
-        let Param::Array { name, index, extents, .. } = param else { continue };
-        let facts = array_facts(call, *index, extents, &chosen.generics);
+        let Param::Array { name, index, extents, viewed, .. } = param else { continue };
+        let facts = array_facts(call, *index, extents, *viewed, &chosen.generics);
         strides.push(format!("[\"{name}\", {:?}]", facts.strides));
         specs.push(format!("[\"{name}\", {:?}, {:?}, {}]", facts.shape_div, facts.stride_div, facts.base_div));
     }

@@ -68,6 +68,8 @@ pub enum Param {
         element: Element,
         /// The extents in the parameter's type.
         extents: &'static [Extent],
+        /// Whether tiles are loaded and stored through views of it.
+        viewed: bool,
     },
     /// A scalar.
     Scalar {
