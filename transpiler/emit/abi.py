@@ -38,7 +38,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class EntryAbi:
-    """One Rust entry and when it is taken: all ``conditions`` hold, and all of one of ``alternatives`` if there are any.
+    """One Rust entry and when it is taken: all ``conditions`` hold, and all of an alternative if there are any.
 
     (Specializations that end in the same text are one entry: each way to get there is an alternative.)
     """

@@ -93,7 +93,9 @@ class _Access:
         order = self.view.order
         dim_map = "dim_map::Identity" if order is None else f"const_array![{', '.join(map(str, order))}]"
         shape = "shape" if self.load else f"shape![{sizes}]"
-        made = f"unsafe {{ make_partition_view(array, {shape}, padding::{PADDING[self.view.padding]}, {dim_map}, token) }}"
+        made = (
+            f"unsafe {{ make_partition_view(array, {shape}, padding::{PADDING[self.view.padding]}, {dim_map}, token) }}"
+        )
         body: list[rust.Stmt] = [rust.Let(("view",), (f"Partition<{e}, {{ [{sizes}] }}>",), parse(made))]
         if not self.load:
             body.append(rust.Tail(parse(f"unsafe {{ store_view_raw(&view, tile, index, {self._options()}) }}")))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from transpiler.emit.lower import Key, Lowering, LoopState
+from transpiler.emit.lower import Key, LoopState, Lowering
 from transpiler.ir import rust
 from transpiler.ir.tir import Block, Op, Value
 from transpiler.ir.types import I32, TileTy, TokenTy

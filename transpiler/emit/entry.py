@@ -136,4 +136,6 @@ def _key(function: rust.Fn, names: dict[Key, str], generics: tuple[Generic, ...]
     printer = rust.Printer(names)
     printer.function(replace(function, name="entry", span=function.span), 0)
     text = "\n".join(line.text for line in printer.lines)
-    return "\n".join([text, *(f"{f.base} {f.text}" for f in functions.items), *(f"{g.name}: {g.value}" for g in generics)])
+    return "\n".join(
+        [text, *(f"{f.base} {f.text}" for f in functions.items), *(f"{g.name}: {g.value}" for g in generics)]
+    )

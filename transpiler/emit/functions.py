@@ -13,8 +13,8 @@ from transpiler.emit.outline import Group
 from transpiler.emit.scopes import name_variables
 from transpiler.ir import rust
 from transpiler.ir.symbolic import Sym
-from transpiler.ir.tir import Condition, Kernel
-from transpiler.ir.types import TensorTy, Type, ViewTy
+from transpiler.ir.tir import Condition, Kernel, Value
+from transpiler.ir.types import TensorTy, ViewTy
 
 Key = Hashable
 
@@ -109,14 +109,12 @@ def lower_function(kernel: Kernel, outer: Generics, group: Group, functions: Fun
     same = len(group.outputs) > 1 and any(outer.depends(v.ty) for v in group.outputs)
     generics = FunctionGenerics(outer, {c.sym: n for n, c in group.consts}, same)
     low = Lowering(kernel, generics, group.body, functions, group.kind == "access")
-    params, hints = [], {}
+    params: list[Key] = []
     for i, (name, v) in enumerate(group.params):
-        key = ("arg", i)
-        hints[key] = name
-        low.variable(key, name, param_type(generics, v.ty, v.op.attrs["name"] if _is_parameter(v) else ""), v)
-        params.append(key)
+        params.append(("arg", i))
+        low.variable(params[-1], name, param_type(generics, v), v)
     body = low.run()
-    hints |= {key: variable.hint for key, variable in low.variables.items()}
+    hints: dict[Key, str] = {key: variable.hint for key, variable in low.variables.items()}
     names = name_variables(body, hints, params, called(body) | functions.bases() | {snake(group.name)})
     returns = [generics.type(v.ty) for v in group.outputs]
     local = generics.local()
@@ -135,16 +133,13 @@ def lower_function(kernel: Kernel, outer: Generics, group: Group, functions: Fun
     return Lowered(functions.add(base, fn, names), arguments, turbofish, low.diagnostics, low.literals)
 
 
-def _is_parameter(v: object) -> bool:
-    op = getattr(v, "op", None)
-    return op is not None and op.opcode == "tensor"
-
-
-def param_type(generics: Generics, ty: Type, array: str) -> str:
+def param_type(generics: Generics, v: Value) -> str:
     """The type of a function's parameter: arrays and views by reference."""
-    if isinstance(ty, TensorTy):
-        return generics.tensor_type(array) if array else f"&{generics.type(ty)}"
-    return f"&{generics.type(ty)}" if isinstance(ty, ViewTy) else generics.type(ty)
+    if isinstance(v.ty, TensorTy):
+        if v.op is not None and v.op.opcode == "tensor":
+            return generics.tensor_type(v.op.attrs["name"])
+        return f"&{generics.type(v.ty)}"
+    return f"&{generics.type(v.ty)}" if isinstance(v.ty, ViewTy) else generics.type(v.ty)
 
 
 def _mentions(text: str, name: str) -> bool:

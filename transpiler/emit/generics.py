@@ -8,7 +8,6 @@ from transpiler.ir.symbolic import Sym, leaves_of
 from transpiler.ir.tir import Kernel, Op, Value
 from transpiler.ir.types import DType, PtrTy, Shape, TensorTy, TileTy, TokenTy, Type, ViewTy
 
-
 _CONST_LEAVES = ("param", "div", "itemsize")  # what a launcher computes const generics from
 
 
@@ -91,7 +90,8 @@ class Generics:
                 return f"Partition<{self.element(ty.dtype)}, {self.shape(ty.tile)}>"
             case ViewTy(sparse_dim=None, steps=steps) if steps is not None:
                 order = ", ".join(map(str, ty.order or range(len(ty.tile))))
-                return f"StridedView<{self.element(ty.dtype)}, {self.shape(ty.tile)}, {self.shape(steps)}, {{ [{order}] }}>"
+                sizes = f"{self.shape(ty.tile)}, {self.shape(steps)}"
+                return f"StridedView<{self.element(ty.dtype)}, {sizes}, {{ [{order}] }}>"
             case ViewTy():
                 return f"GatherScatterView<{self.element(ty.dtype)}, {self.shape(ty.tile)}, {ty.sparse_dim}>"
             case TensorTy():
@@ -168,6 +168,8 @@ class FunctionGenerics(Generics):
         taken = {*self._consts.values(), *self._dims.values()}
         if sym in self._preferred:
             return unique(upper(self._preferred[sym]), taken)
+        if sym.op == "pow2_divisor":
+            return unique("DIVISOR", taken)
         return next((letter for letter in "NMKLPQRS" if letter not in taken), unique("N", taken))
 
     def array_dims(self, name: str) -> tuple[str, ...]:

@@ -28,11 +28,12 @@ MAX_NODES = 14  # of an expression that is held back
 _ARITHMETIC = frozenset({"addf", "subf", "mulf", "divf", "fma", "addi", "subi", "muli"})
 # Operands inside `Some(..)` must be variables: the compiler can't infer the type of anything else there.
 _VARIABLES_ONLY = frozenset({"load_ptr", "store_ptr", "atomic_rmw", "atomic_cas", "print"})
+_REDUCTIONS = {"add": "sum", "mul": "product"}
 _DEFAULT_HINTS = {
-    "reduce": {"add": "sum", "mul": "product"}, "load_view": "tile", "load_ptr": "values", "base": "pointer",
-    "offset": "pointer", "cmpi": "mask", "cmpf": "mask", "andi": "mask", "iota": "lane", "mma": "product",
-    "constant": "constant", "muli": "scaled", "addi": "total", "num_tiles": "tiles", "dim": "size", "stride": "stride", "block_id": "block",
-    "num_blocks": "blocks", "make_token": "token", "join_tokens": "token", "scan": "running", "select": "chosen",
+    "load_view": "tile", "load_ptr": "values", "base": "pointer", "offset": "pointer", "cmpi": "mask", "cmpf": "mask",
+    "andi": "mask", "iota": "lane", "mma": "product", "constant": "constant", "muli": "scaled", "addi": "total",
+    "num_tiles": "tiles", "dim": "size", "stride": "stride", "block_id": "block", "num_blocks": "blocks",
+    "make_token": "token", "join_tokens": "token", "scan": "running", "select": "chosen",
 }  # fmt: skip
 
 
@@ -100,12 +101,19 @@ class Lowering:
     def default_hint(self, op: Op) -> str:
         """A variable's name for a value without one."""
         table = _DEFAULT_HINTS.get(op.opcode)
-        if isinstance(table, dict):
-            return table.get(str(op.attrs["fn"]), str(op.attrs["fn"]))
+        if op.opcode == "reduce":
+            return _REDUCTIONS.get(str(op.attrs["fn"]), str(op.attrs["fn"]))
         if op.opcode == "view":
             return "view" if self.canonical else f"{op.attrs.get('array', '')}_view".strip("_")
         if op.opcode in ("dim", "stride"):
-            return f"{table}_{op.attrs['axis']}" if self.canonical else f"{op.operands[0].hint}_{table}_{op.attrs['axis']}"
+            return (
+                f"{table}_{op.attrs['axis']}" if self.canonical else f"{op.operands[0].hint}_{table}_{op.attrs['axis']}"
+            )
+        if op.opcode == "access_tile":
+            return f"{op.operands[0].hint}_tile"
+        if op.opcode == "call":
+            name: str = op.attrs["group"].name
+            return {"gather": "values", "floor": "remainder"}.get(name.split("_")[0], name)
         if op.opcode in ("addi", "muli") and self.canonical:
             return "offset"
         if op.opcode in ("reshape", "broadcast", "offset") and isinstance(op.result.ty, PtrTy):
@@ -114,11 +122,15 @@ class Lowering:
             return "padding"
         if table is not None:
             return table
-        return next((hint for v in op.operands if isinstance(v.ty, TileTy) and (hint := self.hint_of(v))), "value")
+        return next(
+            (hint for v in op.operands if isinstance(v.ty, TileTy | PtrTy) and (hint := self.hint_of(v))), "value"
+        )
 
     def hint_of(self, v: Value) -> str:
         """The name that a value goes by, if it has one."""
         e = self.bound.get(v)
+        if v.op is not None and v.op.opcode == "constant" and self.generics.is_symbolic(v.op.attrs["sym"]):
+            return self.generics.const(v.op.attrs["sym"], v.op.attrs["value"]).lower()
         held = next((p for p in self.pending if p.value is v), None)
         if held is not None and held.op.opcode in ("reshape", "broadcast", "convert"):
             return self.default_hint(held.op)

@@ -8,9 +8,11 @@ from collections.abc import Container
 from transpiler.ir.symbolic import LEAVES, Sym
 
 KEYWORDS = frozenset(
-    "abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if "
-    "impl in let loop macro match mod move mut override priv pub ref return self static struct super trait true try "
-    "type typeof union unsafe unsized use virtual where while yield".split()
+    """
+    abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if
+    impl in let loop macro match mod move mut override priv pub ref return self static struct super trait true try
+    type typeof union unsafe unsized use virtual where while yield
+    """.split()  # noqa: SIM905
 )
 _WORDS = {"add": "PLUS", "sub": "MINUS", "mul": "TIMES", "floordiv": "DIV", "mod": "MOD", "lshift": "SHL",
           "rshift": "SHR", "pow": "POW"}  # fmt: skip

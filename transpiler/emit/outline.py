@@ -192,7 +192,11 @@ class _Outliner:
         last = ops[-1]
         inputs = [v for op in ops for v in op.operands if v in inputs or _outside_constant(v, inside)]
         inputs = list(dict.fromkeys(inputs))
-        if len(ops) < 3 or any(v not in last.results for v in outputs) or any(_outside_constant(v, inside) for v in inputs):
+        if (
+            len(ops) < 3
+            or any(v not in last.results for v in outputs)
+            or any(_outside_constant(v, inside) for v in inputs)
+        ):
             yield from ops
             return
         params = _access_params(last, inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -16,7 +17,7 @@ from transpiler.emit.format import formatted
 from transpiler.emit.naming import snake, unique
 from transpiler.ir import rust
 from transpiler.ir.rust import Line
-from transpiler.ir.symbolic import Sym
+from transpiler.ir.symbolic import Sym, to_python
 from transpiler.ir.tir import Condition, Kernel
 from transpiler.resources import templates_dir
 from transpiler.select.declarations import DECLARATIONS, used
@@ -128,9 +129,26 @@ def _items(groups: Sequence[_Group], taken: set[str]) -> list[Line]:
             printer.functions = functions.place(entry, printer)
             printer.names = entry.names
             printer.put(0, "")
-            printer.function(replace(entry.function, name=name), 1)
+            docs = entry.function.docs if name == group.names[0] else _variant(group, entry)
+            printer.function(replace(entry.function, name=name, docs=docs), 1)
             printer.span = NO_SPAN
     return printer.lines
+
+
+def _variant(group: _Group, entry: EmittedEntry) -> tuple[str, ...]:
+    """What another entry of a kernel says of itself: the conditions that set it apart from the first."""
+    first = set(group.entries[0].conditions)
+    texts = [condition_text(c) for c in entry.conditions if c not in first]
+    when = f" when {', '.join(texts)}" if texts else ""
+    return tuple(textwrap.wrap(f"[`{group.names[0]}`]{when}.", 100))
+
+
+def condition_text(c: Condition) -> str:
+    """A condition as Python."""
+    text = to_python(c.sym)
+    if c.outcome is True:
+        return f"`{text}`"
+    return f"`not ({text})`" if c.outcome is False else f"`{text} == {c.outcome!r}`"
 
 
 class _Names:

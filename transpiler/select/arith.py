@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from transpiler.select.forms import form, forms, other_than
 
-PLAIN = {"rounding": "nearest_even", "ftz": False}  # what the operators of cutile do
-
 ROWS = [
     # integers: an operator takes the signedness from the element type ("sign" is "same" when TIR agrees)
     form("addi", "$0 + $1"),
@@ -23,10 +21,10 @@ ROWS = [
     form("negi", "negi($0, overflow::None)"),
     form("absi", "absi($0)"),
     # floats
-    form("addf", "$0 + $1", **PLAIN),
-    form("subf", "$0 - $1", **PLAIN),
-    form("mulf", "$0 * $1", **PLAIN),
-    form("divf", "$0 / $1", **PLAIN),
+    *(
+        form(op, f"$0 {sign} $1", rounding="nearest_even", ftz=False)
+        for op, sign in (("addf", "+"), ("subf", "-"), ("mulf", "*"), ("divf", "/"))
+    ),
     *forms("addf subf mulf divf", "$op($0, $1, $rounding, $ftz)", rounding="nearest_even", ftz=True),
     *forms("addf subf mulf divf", "$op($0, $1, $rounding, $ftz)", rounding=other_than("nearest_even")),
     form("fma", "fma($0, $1, $2, $rounding, $ftz)"),
@@ -35,11 +33,8 @@ ROWS = [
     form("negf", "negf($0)"),
     form("absf", "absf($0)"),
     # comparisons; `ne_tile` on floats is ordered, Python's `!=` is not
-    *(
-        form(op, f"{predicate}_tile($0, $1)", predicate=predicate, **when)
-        for op, when in (("cmpi", {"sign": "same"}), ("cmpf", {"ordered": True}))
-        for predicate in ("eq", "ne", "lt", "le", "gt", "ge")
-    ),
+    *(form("cmpi", f"{p}_tile($0, $1)", predicate=p, sign="same") for p in ("eq", "ne", "lt", "le", "gt", "ge")),
+    *(form("cmpf", f"{p}_tile($0, $1)", predicate=p, ordered=True) for p in ("eq", "ne", "lt", "le", "gt", "ge")),
     form("cmpi", "cmpi_unsigned($0, $1, $predicate)", sign="unsigned"),
     form("cmpf", "cmpf($0, $1, $predicate, cmp_ordering::Unordered)", ordered=False),
     form("select", "select($0, $1, $2)"),

@@ -58,7 +58,9 @@ DECLARATIONS: dict[str, str] = {
     "splat_i64": _constant("splat_i64", "", "i64", "i64", "A tile of one wide integer."),
     "splat_f32": _constant("splat_f32", "", "f64", "f32", "A tile of one number."),
     "splat_bool": _constant("splat_bool", "", "i64", "bool", "A tile of one truth value, 0 or 1."),
-    "const_i": _constant("const_i", "E", "i64", "E", "A tile of one integer of any type (unsigned ones as their bits)."),
+    "const_i": _constant(
+        "const_i", "E", "i64", "E", "A tile of one integer of any type (unsigned ones as their bits)."
+    ),
     "const_f": _constant("const_f", "E", "f64", "E", "A tile of one number of any floating point type."),
     "strides": """\
 /// The strides that are read at run time.

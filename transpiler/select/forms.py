@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from transpiler.ir import rust
 
@@ -37,7 +37,7 @@ class Form:
     template: str
     when: tuple[tuple[str, tuple[Hashable, ...] | Not], ...] = ()
     nest: bool = True
-    expr: rust.Expr = rust.Text("")
+    expr: rust.Expr = field(default=rust.Text(""))
 
     def matches(self, keys: Keys) -> bool:
         """Whether the row takes an operation with these keys."""
@@ -54,7 +54,9 @@ def form(opcode: str, template: str, *, nest: bool = True, **when: Hashable | tu
     return Form(opcode, template, conditions, nest, parse(template))
 
 
-def forms(opcodes: str, template: str, *, nest: bool = True, **when: Hashable | tuple[Hashable, ...] | Not) -> list[Form]:
+def forms(
+    opcodes: str, template: str, *, nest: bool = True, **when: Hashable | tuple[Hashable, ...] | Not
+) -> list[Form]:
     """One row for each of several opcodes; ``$op`` in the template is the opcode."""
     return [form(op, template.replace("$op", op), nest=nest, **when) for op in opcodes.split()]
 

@@ -161,7 +161,7 @@ def _assume(op: Op, types: Types, e: Sequence[rust.Expr], out: dict[str, rust.Ex
     """A divisor that each specialization gives is a const generic."""
     divisor = op.attrs.get("divisor")
     if isinstance(divisor, Sym):
-        out["divisor"] = types.const(divisor, 1)
+        out["divisor"] = types.const(divisor, divisor.args[0] if divisor.op == "lit" else 1)
 
 
 def _load_view(op: Op, types: Types, e: Sequence[rust.Expr], out: dict[str, rust.Expr | str]) -> None:

@@ -5,13 +5,31 @@ from __future__ import annotations
 from transpiler.select.forms import form
 
 NATIVE = ("int32", "int64", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "generic")
-PLAIN = {"ftz": False, "rounding": "nearest_even", "nan": False}
 
 ROWS = [
     *(
-        form("reduce", f"reduce_{name}($0, $axis)", nest=False, fn=fn, element=NATIVE, **PLAIN)
+        form(
+            "reduce",
+            f"reduce_{name}($0, $axis)",
+            nest=False,
+            fn=fn,
+            element=NATIVE,
+            ftz=False,
+            nan=False,
+            rounding="nearest_even",
+        )
         for fn, name in (("add", "sum"), ("mul", "prod"), ("min", "min"), ("max", "max"))
     ),
     # cutile scans dimension 0 whatever it is told: another axis is permuted to the front by the emitter
-    form("scan", "scan_sum($0, 0, $direction, $identity)", nest=False, fn="add", axis=0, element=NATIVE, **PLAIN),
+    form(
+        "scan",
+        "scan_sum($0, 0, $direction, $identity)",
+        nest=False,
+        fn="add",
+        axis=0,
+        element=NATIVE,
+        ftz=False,
+        nan=False,
+        rounding="nearest_even",
+    ),
 ]
