@@ -12,7 +12,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -38,7 +38,9 @@ class Pool:
         self._start, self._limit = start, time_limit
         self._waiting: list[tuple[float, int, Any]] = []
         self._submitted = 0
-        self._workers = [_Worker(start) for _ in range(count)]
+        self._workers: list[_Worker] = []
+        for _ in range(count):
+            self._workers.append(self._worker())
         self.done = 0
 
     def __enter__(self) -> Pool:
@@ -66,9 +68,12 @@ class Pool:
             for worker in finished or self._overdue():
                 task, result = worker.take() if finished else worker.stop(f"it took more than {self._limit:g} s")
                 if isinstance(result, Crash):
-                    self._workers[self._workers.index(worker)] = _Worker(self._start)
+                    self._workers[self._workers.index(worker)] = self._worker()
                 self.done += 1
                 yield task, result
+
+    def _worker(self) -> _Worker:
+        return _Worker(self._start, [worker.connection for worker in self._workers if not worker.connection.closed])
 
     def _overdue(self) -> list[_Worker]:
         if self._limit is None:
@@ -87,10 +92,15 @@ class Pool:
 class _Worker:
     """A worker process and the task it is at."""
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: Start, others: Sequence[Connection]) -> None:
         self.connection, theirs = _CONTEXT.Pipe()
-        self.process = _CONTEXT.Process(target=_serve, args=(theirs, self.connection, start), daemon=False)
-        self.process.start()
+        inherited = [*others, self.connection]
+        self.process = _CONTEXT.Process(target=_serve, args=(theirs, inherited, start), daemon=True)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         self.task: Any = None
         self.since = 0.0
@@ -130,11 +140,13 @@ class _Worker:
             self.process.join()
 
 
-def _serve(connection: Connection, parents_end: Connection, start: Start) -> None:
-    """The worker's main loop."""
-    parents_end.close()
+def _serve(connection: Connection, inherited: Sequence[Connection], start: Start) -> None:
+    """Do tasks until the parent closes its end; the parent's ends, inherited by the fork, would keep it open."""
+    for parents_end in inherited:
+        parents_end.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _leave)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     with start() as handle:
         while True:
             try:

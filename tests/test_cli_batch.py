@@ -1,0 +1,261 @@
+"""Batches: crashes are contained, shards add up, output doesn't depend on hash seeds or workers, Ctrl-C is clean."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from transpiler import cli
+from transpiler.jobs import KernelJob, OperatorJob, display_path, distinct_names, operator_name, shard
+from transpiler.spec import Specialization
+from transpiler.workers import Crash, Pool
+
+KERNEL = """\
+import cuda.tile as ct
+
+
+@ct.kernel
+def {name}(a, b, TILE: ct.Constant[int]):
+    i = ct.bid(0)
+    x = ct.load(a, index=(i,), shape=(TILE,))
+    ct.store(b, index=(i,), tile={value})
+"""
+MANIFEST = """\
+name = "mine"
+[[operators]]
+name = "{name}"
+path = "{name}.py"
+[[operators.kernels]]
+name = "{name}"
+"""
+SPECIALIZATION = """\
+[[operators.kernels.specializations]]
+name = "{dtype}_{tile}"
+params.a = {{dtype = "{dtype}", ndim = 1}}
+params.b = {{dtype = "{dtype}", ndim = 1}}
+params.TILE = {tile}
+"""
+
+
+def corpus(folder: Path, **values: str) -> Path:
+    """Write a corpus of one-kernel operators, each with four specializations."""
+    text = ""
+    for name, value in values.items():
+        (folder / f"{name}.py").write_text(KERNEL.format(name=name, value=value))
+        head = MANIFEST.format(name=name)
+        text += head if not text else head.partition("\n")[2]
+        for dtype in ("float16", "float32"):
+            text += "".join(SPECIALIZATION.format(dtype=dtype, tile=tile) for tile in (16, 128))
+    path = folder / "corpus.toml"
+    path.write_text(text)
+    return path
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+# The pool
+
+
+@contextlib.contextmanager
+def worker() -> Iterator[Callable[[object], object]]:
+    def handle(task: object) -> object:
+        if task == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if task == "hang":
+            time.sleep(60)
+        return f"did {task}"
+
+    yield handle
+
+
+def test_a_crash_costs_one_task() -> None:
+    with Pool(2, worker) as pool:
+        for task in ("a", "die", "b", "c"):
+            pool.submit(task)
+        results = dict(pool.results())
+    assert results == {"a": "did a", "b": "did b", "c": "did c", "die": Crash("killed by signal 9")}
+
+
+def test_a_task_that_takes_too_long_is_stopped() -> None:
+    started = time.monotonic()
+    with Pool(1, worker, time_limit=1.0) as pool:
+        pool.submit("hang", cost=2.0)
+        pool.submit("a")
+        results = list(pool.results())
+    assert results == [("hang", Crash("it took more than 1 s")), ("a", "did a")]
+    assert time.monotonic() - started < 20
+
+
+def test_expensive_tasks_go_first_and_more_may_come() -> None:
+    seen = []
+    with Pool(1, worker) as pool:
+        for task, cost in (("small", 1.0), ("large", 9.0), ("middle", 5.0)):
+            pool.submit(task, cost)
+        for task, _ in pool.results():
+            seen.append(task)
+            if task == "large":
+                pool.submit("urgent", 99.0)
+    assert seen == ["large", "urgent", "middle", "small"]
+
+
+# Jobs
+
+
+def job(name: str, *counts: int) -> OperatorJob:
+    kernels = tuple(
+        KernelJob(f"k{i}", tuple(Specialization(name=f"s{n}", params={}) for n in range(count)))
+        for i, count in enumerate(counts)
+    )
+    return OperatorJob(name, Path(f"{name}.py"), None, kernels)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+def test_shards_share_out_every_check_once(count: int) -> None:
+    jobs = [job("a", 40, 3), job("b", 1), job("c", 7, 7)]
+    everything = {(j.name, k.name, s.name) for j in jobs for k in j.kernels for s in k.specializations}
+    parts = [shard(jobs, index, count) for index in range(1, count + 1)]
+    assert sorted(key for _, wanted in parts for key in wanted) == sorted(everything)
+    sizes = [len(wanted) for _, wanted in parts]
+    assert max(sizes) - min(sizes) <= 8
+    for chosen, wanted in parts:
+        assert {j.name for j in chosen} == {operator for operator, _, _ in wanted}
+
+
+def test_names_of_operators_and_paths() -> None:
+    assert operator_name(Path("my-kernels.v2.py")) == "my_kernels_v2"
+    assert operator_name(Path("2d.py")) == "_2d"
+    assert operator_name(Path("/x/pack/__init__.py")) == "pack"
+    assert display_path(Path("./a/../b.py")) == "b.py"
+    assert display_path(Path("../b.py")) is None
+    assert display_path(Path("/x/b.py")) is None
+    distinct_names([job("a"), job("b")])
+
+
+# Whole runs
+
+
+def run(folder: Path, *arguments: str, seed: str = "0") -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONHASHSEED": seed}
+    command = [sys.executable, "-m", "transpiler.cli", *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_one_failing_kernel_does_not_stop_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus(tmp_path, good="x * 2", hole="ct.frobnicate(x)", refused="ct.reshape(x, (3,))")
+    (tmp_path / "broken.py").write_text("def f(:")
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["batch", "corpus.toml", "broken.py", "-j", "2", "--json", "out.json", "-o", "out"]) == 1
+    report = json.loads((tmp_path / "out.json").read_text())
+    verdicts = {
+        kernel["name"]: {check["verdict"] for entry in kernel["entries"] for check in entry["checks"]}
+        for operator in report["operators"]
+        for kernel in operator["kernels"]
+    }
+    assert verdicts == {"good": {"proved"}, "hole": {"unmapped"}, "refused": {"rejected"}}
+    assert [o["name"] for o in report["operators"]] == ["broken", "good", "hole", "refused"]
+    assert report["operators"][0]["diagnostics"][0]["code"] == "E0102"
+    assert report["totals"]["checks"] == 12
+    assert {p.name for p in (tmp_path / "out").iterdir()} >= {"good", "hole", "refused", "manifest.json"}
+    assert not (tmp_path / "out" / "broken").exists()
+
+
+def test_hash_seeds_and_workers_change_nothing(tmp_path: Path) -> None:
+    corpus(tmp_path, alpha="x * 2 + 1", beta="ct.exp(x)")
+    for name, seed, workers in (("a", "1", "1"), ("b", "77", "2")):
+        done = run(tmp_path, "batch", "corpus.toml", "-j", workers, "-o", name, "--json", f"{name}.json", seed=seed)
+        assert done.returncode == 0, done.stderr
+    assert files(tmp_path / "a") == files(tmp_path / "b")
+    reports = [_timeless(json.loads((tmp_path / f"{name}.json").read_text())) for name in "ab"]
+    assert reports[0] == reports[1]
+
+
+def test_merged_shards_are_what_one_run_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus(tmp_path, alpha="x * 2", beta="ct.exp(x)", gamma="ct.frobnicate(x)")
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["batch", "corpus.toml", "-j", "1", "-o", "whole", "--json", "whole.json"]) == 3
+    for part in ("1", "2"):
+        command = [
+            "batch",
+            "corpus.toml",
+            "-j",
+            "1",
+            "--shard",
+            f"{part}/2",
+            "-o",
+            f"o{part}",
+            "--json",
+            f"{part}.json",
+        ]
+        assert cli.main(command) in (0, 3)
+    assert cli.main(["merge", "2.json", "1.json", "--json", "merged.json"]) == 3
+    whole, merged = (_timeless(json.loads((tmp_path / f"{n}.json").read_text())) for n in ("whole", "merged"))
+    assert merged == whole
+
+
+def _timeless(value: object) -> object:
+    """A report without its seconds."""
+    if isinstance(value, dict):
+        return {k: _timeless(v) for k, v in value.items() if k not in ("seconds", "reference_seconds")}
+    return [_timeless(item) for item in value] if isinstance(value, list) else value
+
+
+def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
+    corpus(tmp_path, alpha="x * 2", beta="ct.exp(x)")
+    before = files(tmp_path)
+    command = [
+        sys.executable,
+        "-m",
+        "transpiler.cli",
+        "batch",
+        "corpus.toml",
+        "-j",
+        "2",
+        "-o",
+        "out",
+        "--json",
+        "o.json",
+    ]
+    child = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    _wait_for_worker(child)
+    os.killpg(child.pid, signal.SIGINT)
+    out, err = child.communicate(timeout=30)
+    assert (child.returncode, out) == (130, "")
+    assert "Traceback" not in err
+    assert "interrupted" in err
+    assert files(tmp_path) == before
+    assert not _group_members(child.pid)
+
+
+def _wait_for_worker(child: subprocess.Popen[str]) -> None:
+    """Wait until the run has forked its workers."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and child.poll() is None:
+        if len(_group_members(child.pid)) > 2:
+            return
+        time.sleep(0.02)
+    raise AssertionError("no workers")
+
+
+def _group_members(group: int) -> list[int]:
+    """Processes of a process group that still run."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                if int(fields[2]) == group and fields[0] != "Z":
+                    found.append(int(entry.name))
+    return found
