@@ -268,31 +268,63 @@ def _with_note(tree: cst.Module, source: str) -> cst.Module:
 # -- What is left over --------------------------------------------------------------------------------
 
 
+_Row = tuple[cst.BaseStatement, ast.Module]
+"""A top-level statement and its syntax tree."""
+
+
 def _without_device_code(tree: cst.Module, imports: _Imports, removed: Iterable[cst.CSTNode]) -> cst.Module:
     """Remove what only kernels used and that needs cuda.tile, then imports of cuda.tile that nothing uses."""
-    used_by_kernels = {name for node in removed for name in _loaded(_python(node))}
     rows = _parsed(tree)
-    while True:
-        dead = [
-            i
-            for i, (_, code) in enumerate(rows)
-            if (bound := _binds(code)) & used_by_kernels
-            and any(imports.needs_tile(name) for name in _loaded(code))
-            and not bound & {name for j, (_, other) in enumerate(rows) if j != i for name in _loaded(other)}
-        ]
-        if not dead:
-            break
-        used_by_kernels |= {name for i in dead for name in _loaded(rows[i][1])}
-        rows = [row for i, row in enumerate(rows) if i not in dead]
+    dead = _device_rows(rows, imports, {name for node in removed for name in _loaded(_python(node))})
+    rows = [row for i, row in enumerate(rows) if i not in dead]
     used = {name for _, code in rows for name in _loaded(code)}
-    kept = [pruned for statement, _ in rows if (pruned := _pruned(statement, used, imports)) is not None]
+    kept: list[cst.BaseStatement] = []
+    space: Sequence[cst.EmptyLine] = ()
+    for statement, _ in rows:
+        pruned = _pruned(statement, used, imports)
+        if pruned is None:
+            space = space or _blank_lines(statement)
+        else:
+            kept.append(_spaced(pruned, space))
+            space = ()
     return tree.with_changes(body=kept)
 
 
-def _parsed(tree: cst.Module) -> list[tuple[cst.BaseStatement, ast.Module]]:
+def _device_rows(rows: Sequence[_Row], imports: _Imports, used_by_kernels: set[str]) -> set[int]:
+    """Find the statements that kernels needed, that need cuda.tile themselves, and that nothing else uses."""
+    bound = [_binds(code) for _, code in rows]
+    loaded = [set(_loaded(code)) for _, code in rows]
+    reached, tile = set(used_by_kernels), {name for name in imports.bound if imports.needs_tile(name)}
+    known = 0
+    while known != (known := len(reached) + len(tile)):
+        needed = [i for i, names in enumerate(bound) if names & reached]
+        reached |= {name for i in needed for name in loaded[i]}
+        tile |= {name for i in needed if loaded[i] & tile for name in bound[i]}
+    dead = {i for i, names in enumerate(bound) if names & reached and loaded[i] & tile}
+    while True:
+        alive = {name for i, names in enumerate(loaded) if i not in dead for name in names}
+        saved = {i for i in dead if bound[i] & alive}
+        if not saved:
+            return dead
+        dead -= saved
+
+
+def _blank_lines(statement: cst.BaseStatement) -> Sequence[cst.EmptyLine]:
+    return [line for line in getattr(statement, "leading_lines", ()) if line.comment is None]
+
+
+def _spaced(statement: cst.BaseStatement, space: Sequence[cst.EmptyLine]) -> cst.BaseStatement:
+    """Give a statement the blank lines of one before it that went, unless it has some."""
+    lines = getattr(statement, "leading_lines", ())
+    if not space or any(line.comment is None for line in lines):
+        return statement
+    return statement.with_changes(leading_lines=[*space, *lines])
+
+
+def _parsed(tree: cst.Module) -> list[_Row]:
     """Pair each top-level statement with its syntax tree; one line may hold several small statements."""
     code = ast.parse(tree.code).body
-    rows: list[tuple[cst.BaseStatement, ast.Module]] = []
+    rows: list[_Row] = []
     for statement in tree.body:
         count = len(statement.body) if isinstance(statement, cst.SimpleStatementLine) else 1
         rows.append((statement, ast.Module(code[:count], [])))
