@@ -11,6 +11,7 @@ import contextlib
 import os
 import shutil
 import sysconfig
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,17 @@ Settings = dict[str, Any] | None
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ("templates", "corpus", "rust_runtime/support/src")
+
+
+def _put_maturin_on_path() -> None:
+    """Make maturin's hooks run the program of the package that they belong to: they look for it in PATH."""
+    for file in metadata.files("maturin") or ():
+        if file.name == "maturin" and file.parent.name == "bin":
+            folder = os.path.normpath(Path(str(file.locate())).parent)
+            os.environ["PATH"] = os.pathsep.join([folder, os.environ.get("PATH", "")])
+
+
+_put_maturin_on_path()
 
 get_requires_for_build_wheel = maturin.get_requires_for_build_wheel
 get_requires_for_build_editable = maturin.get_requires_for_build_editable
