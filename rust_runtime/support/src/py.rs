@@ -413,12 +413,12 @@ pub fn abs<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
 
 /// `min(a, ..)`
 pub fn min<'a>(items: &[Value<'a>]) -> Value<'a> {
-    extreme(items, |new, best| lt(new, best))
+    extreme(items, lt)
 }
 
 /// `max(a, ..)`
 pub fn max<'a>(items: &[Value<'a>]) -> Value<'a> {
-    extreme(items, |new, best| gt(new, best))
+    extreme(items, gt)
 }
 
 fn extreme<'a>(items: &[Value<'a>], better: fn(Value<'a>, Value<'a>) -> Value<'a>) -> Value<'a> {
