@@ -217,10 +217,20 @@ def test_a_kernel_that_c_cannot_call_is_left_out() -> None:
 # -- The compiler's word ------------------------------------------------------------------------------
 
 
+# Features that the workspace turns on: with them, what was compiled for it is taken as it is.
+_AS_IN_THE_WORKSPACE = """\
+proc-macro2 = { version = "1", features = ["span-locations"] }
+syn = { version = "2", features = ["full"] }
+"""
+
+
 def test_the_generated_crate_compiles_without_a_warning(operator: Operator, tmp_path: Path) -> None:
     """The one slow test: cargo check, in the workspace's target directory and with its lock file."""
     write(tmp_path, [operator])
     shutil.copy(ROOT / "Cargo.lock", tmp_path / "Cargo.lock")
+    manifest = tmp_path / "Cargo.toml"
+    crate = manifest.read_text(encoding="utf-8")
+    manifest.write_text(crate.replace("[dependencies]\n", f"[dependencies]\n{_AS_IN_THE_WORKSPACE}"), encoding="utf-8")
     profile = tmp_path / "profile.toml"
     text = (ROOT / "Cargo.toml").read_text(encoding="utf-8")
     profile.write_text(text[text.index("[profile.release]") :], encoding="utf-8")
