@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from transpiler.ir.symbolic import Sym, apply, lit
 from transpiler.ir.tir import Value
-from transpiler.ir.types import I32, TOKEN, DType, PtrTy, Shape, TileTy, ViewTy, dim
+from transpiler.ir.types import I32, TOKEN, DType, PtrTy, Shape, TensorTy, TileTy, ViewTy, dim
 from transpiler.rules import arith
 from transpiler.rules.common import array_arg, axis_arg, enum_arg, int_tuple, optional_int
 from transpiler.rules.index import dim_of, stride_of
@@ -25,7 +26,29 @@ def view(ev: Evaluator, a: ArrayVal, tile: Shape, order: Val, padding: str | Non
     axes = _order(ev, order, a.rank)
     if len(tile) != a.rank:
         ev.refuse(f"a tile of rank {len(tile)} for an array of rank {a.rank}")
-    return ev.value("view", (a.tensor,), ViewTy(a.dtype, tile, padding, axes, steps), array=a.root)
+    return ev.value("view", (_viewed(ev, a),), ViewTy(a.dtype, tile, padding, axes, steps), array=a.root)
+
+
+def _viewed(ev: Evaluator, a: ArrayVal) -> Value:
+    """The tensor to make views of.
+
+    A unit stride of an axis of size 1 must not be taken for the contiguous one: the reference hands it
+    over as a run-time value, and calls it 16-byte aligned since it addresses nothing.
+    """
+    singletons = [i for i in range(a.rank) if a.static_dims[i] == 1 and a.static_strides[i] == 1]
+    if not singletons:
+        return a.tensor
+    base = ev.value("base", (a.tensor,), PtrTy(a.dtype), array=a.root)
+    dims = [dim_of(ev, a, i) for i in range(a.rank)]
+    strides = [stride_of(ev, a, i) for i in range(a.rank)]
+    for i in singletons:
+        d = a.dtype
+        aligned = lit(16 * 8 // d.bits) if d.of is None else apply("floordiv", lit(16), Sym("itemsize", (a.root,)))
+        strides[i] = ev.value("assume", (ev.constant(1, I32),), TileTy(I32), divisor=aligned)
+    static_strides = tuple(None if i in singletons else s for i, s in enumerate(a.static_strides))
+    dynamic = [v for v in (*dims, *strides) if isinstance(v, Value)]
+    return ev.value("make_tensor", (base, *dynamic), TensorTy(a.dtype, a.rank), array=a.root,
+                    static=(*a.static_dims, *static_strides))  # fmt: skip
 
 
 def _order(ev: Evaluator, order: Val, rank: int) -> tuple[int, ...] | None:
