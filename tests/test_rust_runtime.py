@@ -98,10 +98,12 @@ def test_one_module_serves_every_specialization() -> None:
 
 
 def test_facts_and_hints_are_stated_as_given() -> None:
-    text = toolkit.disassemble(compile_double(scalar_hints=[("n", 8)], occupancy=3, num_ctas=2))
+    hints = {"occupancy": 3, "num_ctas": 2, "num_worker_warps": 4}
+    text = toolkit.disassemble(compile_double(scalar_hints=[("n", 8)], **hints))
     assert re.findall(r"div_by<(\d+)>", text) == ["16", "16", "8"]  # extent and address of output, n
     assert "occupancy = 3" in text
     assert "num_cta_in_cga = 2" in text
+    assert re.search(r"num_worker_warps\w* = 4", text)
     assert "occupancy" not in toolkit.disassemble(compile_double())
 
 
@@ -180,7 +182,17 @@ def test_errors_survive_pickling_as_between_processes() -> None:
     assert (str(error), error.message, error.line, error.column) == ("what", "what", 3, 4)
 
 
-def test_threads_compile_side_by_side_and_release_the_gil() -> None:
+def test_other_threads_run_while_one_compiles() -> None:
+    module = _rust.Module(KERNEL, "doubling")
+    worker = threading.Thread(target=module.compile, args=("double",), kwargs=ARGUMENTS)
+    worker.start()
+    turns = 0
+    while worker.is_alive():
+        turns += 1
+    assert turns > 1000, "the GIL was held"
+
+
+def test_threads_compile_side_by_side() -> None:
     expected = compile_double()
     results: list[bytes] = []
     threads = [threading.Thread(target=lambda: results.append(compile_double())) for _ in range(4)]

@@ -56,6 +56,7 @@ class Module:
         ``specs``: per tensor parameter (name, divisors of the extents, divisors of the strides, divisor of the
         base address in bytes), one item an axis, static axes included; 1 states nothing.
         ``scalar_hints``: known divisors of integer and pointer parameters (bytes for pointers).
+        ``opt_level`` (0 to 3) is for the assembler and does not change the bytecode.
         Hints that are None leave what the entry's ``optimization_hints`` say.
 
         Raises :class:`CompileError` for everything that goes wrong in the compiler, panics included.
