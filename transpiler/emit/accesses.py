@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from transpiler.emit.functions import FunctionParts, add_function
 from transpiler.ir import rust
 from transpiler.ir.tir import Op
-from transpiler.ir.types import TensorTy, ViewTy
+from transpiler.ir.types import TokenTy, ViewTy
 from transpiler.select.forms import parse
 from transpiler.select.params import ORDERING, PADDING, SCOPE
 
@@ -26,10 +26,11 @@ def tile_access(low: Lowering, op: Op, operands: Sequence[rust.Expr]) -> rust.Ex
     """The call of a load (array, *index, token) or store (array, *index, tile, token)."""
     access = _Access(low, op)
     rank = access.rank
-    array, index, token = operands[0], rust.Seq(tuple(operands[1 : 1 + rank])), operands[-1]
+    array, index = operands[0], rust.Seq(tuple(operands[1 : 1 + rank]))
     id = add_function(low.functions, access.name(), access.function())
     what = rust.shape(access.sizes) if access.load else operands[1 + rank]
-    return rust.Call(f"{id}{access.turbofish()}", (array, index, what, token))
+    token = operands[-1:] if access.tracked else ()
+    return rust.Call(f"{id}{access.turbofish()}", (array, index, what, *token))
 
 
 class _Access:
@@ -40,9 +41,10 @@ class _Access:
         assert isinstance(view, ViewTy)
         self.op, self.view, self.rank = op, view, len(view.tile)
         self.load = op.attrs["access"] == "load_view"
+        self.tracked = isinstance(op.operands[-1].ty, TokenTy)
         self.with_token = self.load and low.uses.count(op.results[1]) > 0
         self.sizes = low.generics.dims(view.tile)
-        self.dims = _array_dims(low, op)
+        self.dims = low.generics.tensor_dims(op.operands[0])
         self.element = low.generics.element(view.dtype)
         generic = low.generics.is_generic(view.dtype)
         same = self.with_token
@@ -69,6 +71,8 @@ class _Access:
             base += "_permuted"
         if any(self.op.attrs.get("inbounds") or ()):
             base += "_unchecked"
+        if not self.tracked:
+            base += "_untracked"
         return base + "_with_token" if self.with_token else base
 
     def _options(self) -> str:
@@ -77,7 +81,7 @@ class _Access:
         inbounds = attrs.get("inbounds") or (False,) * self.rank
         return ", ".join(
             [
-                "Some(token)",
+                "Some(token)" if self.tracked else "None",
                 f"ordering::{ORDERING[attrs.get('ordering') or 'weak']}",
                 f"scope::{SCOPE[attrs.get('scope')]}",
                 f"tma::{'Disabled' if attrs.get('tma') is False else 'Enabled'}",
@@ -93,9 +97,9 @@ class _Access:
         order = self.view.order
         dim_map = "dim_map::Identity" if order is None else f"const_array![{', '.join(map(str, order))}]"
         shape = "shape" if self.load else f"shape![{sizes}]"
-        made = (
-            f"unsafe {{ make_partition_view(array, {shape}, padding::{PADDING[self.view.padding]}, {dim_map}, token) }}"
-        )
+        token = "token" if self.tracked else "array.token()"
+        options = f"padding::{PADDING[self.view.padding]}, {dim_map}, {token}"
+        made = f"unsafe {{ make_partition_view(array, {shape}, {options}) }}"
         body: list[rust.Stmt] = [rust.Let(("view",), (f"Partition<{e}, {{ [{sizes}] }}>",), parse(made))]
         if not self.load:
             body.append(rust.Tail(parse(f"unsafe {{ store_view_raw(&view, tile, index, {self._options()}) }}")))
@@ -110,7 +114,7 @@ class _Access:
                 f"array: &Tensor<{e}, {{ [{', '.join(self.own_dims)}] }}>",
                 f"index: [Tile<i32, {{ [] }}>; {self.rank}]",
                 f"shape: Shape<{{ [{sizes}] }}>" if self.load else f"tile: {tile}",
-                "token: Token",
+                *(["token: Token"] if self.tracked else []),
             ),
             ("Token" if not self.load else f"({tile}, Token)" if self.with_token else tile),
             tuple(body),
@@ -128,11 +132,3 @@ class _Access:
 
 def _digits(text: str) -> bool:
     return text.lstrip("-").isdigit()
-
-
-def _array_dims(low: Lowering, op: Op) -> tuple[str, ...]:
-    tensor = op.operands[0]
-    if tensor.op is not None and tensor.op.opcode == "tensor":
-        return low.generics.array_dims(tensor.op.attrs["name"])
-    assert isinstance(tensor.ty, TensorTy)
-    return ("-1",) * tensor.ty.rank

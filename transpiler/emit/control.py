@@ -141,7 +141,7 @@ def _reusable(low: Lowering, op: Op, init: Value, param: Value, key: Key) -> boo
     return (
         variable is not None
         and uses.count(init) == 1
-        and uses.home[init] is uses.block_of[op]
+        and uses.home.get(init) is uses.block_of[op]
         and (init.hint in ("", param.hint) or param.hint == "" or isinstance(init.ty, TokenTy))
         and not low.live(key, uses.position[op])
     )

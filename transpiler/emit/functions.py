@@ -135,11 +135,8 @@ def lower_function(kernel: Kernel, outer: Generics, group: Group, functions: Fun
 
 def param_type(generics: Generics, v: Value) -> str:
     """The type of a function's parameter: arrays and views by reference."""
-    if isinstance(v.ty, TensorTy):
-        if v.op is not None and v.op.opcode == "tensor":
-            return generics.tensor_type(v.op.attrs["name"])
-        return f"&{generics.type(v.ty)}"
-    return f"&{generics.type(v.ty)}" if isinstance(v.ty, ViewTy) else generics.type(v.ty)
+    text = generics.value_type(v)
+    return f"&{text}" if isinstance(v.ty, TensorTy | ViewTy) else text
 
 
 def _mentions(text: str, name: str) -> bool:

@@ -99,6 +99,21 @@ class Generics:
             case TokenTy():
                 return "Token"
 
+    def tensor_dims(self, tensor: Value) -> tuple[str, ...]:
+        """The dimensions of a tensor: an array parameter's, or those of one made in the kernel."""
+        ty = tensor.ty
+        assert isinstance(ty, TensorTy) and tensor.op is not None
+        if tensor.op.opcode == "tensor":
+            return self.array_dims(tensor.op.attrs["name"])
+        static = tensor.op.attrs.get("static") or (None,) * ty.rank
+        return tuple("-1" if s is None else str(s) for s in static[: ty.rank])
+
+    def value_type(self, v: Value) -> str:
+        """The type of a value as Rust text (a tensor's without the reference)."""
+        if not isinstance(v.ty, TensorTy):
+            return self.type(v.ty)
+        return f"Tensor<{self.element(v.ty.dtype)}, {{ [{', '.join(self.tensor_dims(v))}] }}>"
+
     def depends(self, ty: Type) -> bool:
         """Does the type mention a generic?"""
         dtype, shape = getattr(ty, "dtype", None), getattr(ty, "shape", ())
@@ -117,10 +132,14 @@ class Generics:
         """The position of a ``dim`` or ``stride`` among those that are read at run time."""
         tensor: Value = op.operands[0]
         axis = int(op.attrs["axis"])
-        if tensor.op is None or tensor.op.opcode != "tensor":
-            return axis
-        use = self.kernel.arrays[tensor.op.attrs["name"]]
-        return sum(s is None for s in (use.dims if op.opcode == "dim" else use.strides)[:axis])
+        assert isinstance(tensor.ty, TensorTy) and tensor.op is not None
+        if tensor.op.opcode == "tensor":
+            use = self.kernel.arrays[tensor.op.attrs["name"]]
+            dims, strides = use.dims, use.strides
+        else:
+            static = tuple(tensor.op.attrs["static"])
+            dims, strides = static[: tensor.ty.rank], static[tensor.ty.rank :]
+        return sum(s is None for s in (dims if op.opcode == "dim" else strides)[:axis])
 
     # -- the result -------------------------------------------------------------------------------
     def collected(self) -> tuple[Generic, ...]:

@@ -67,7 +67,8 @@ def _stride_divisor(p: ArraySpec, axis: int, viewed: bool) -> int:
 def compile_inputs(entry: EntryAbi, spec: Specialization) -> CompileInputs:
     """Evaluate an entry's generics and collect the facts about its arguments."""
     values = leaves(spec)
-    strides, specs = [], []
+    strides: list[tuple[str, tuple[int, ...]]] = []
+    specs: list[tuple[str, tuple[int, ...], tuple[int, ...], int]] = []
     for argument in entry.arguments:
         p = spec.params[argument.source]
         if isinstance(p, ListSpec):  # a table of words: pointer, dims and strides of each array

@@ -95,7 +95,7 @@ class Lowering:
         """A variable of its own for a value."""
         author = "" if self.canonical else v.hint
         hint = author or (self.default_hint(op) if op is not None else "value")
-        self.variable(v, hint, self.generics.type(v.ty), v)
+        self.variable(v, hint, self.generics.value_type(v), v)
         return v
 
     def default_hint(self, op: Op) -> str:
@@ -225,7 +225,7 @@ class Lowering:
         elif len(values) > 1:
             self.flush()
             names = tuple(self.define(r, op) if self.uses.count(r) else None for r in values)
-            types = tuple(self.generics.type(r.ty) for r in values)
+            types = tuple(self.generics.value_type(r) for r in values)
             self.emit(rust.Let(names, types, e, note=self.note(op)))
         elif not self.assign_target(op, e, values[0]):
             if nest and self.holdable(op, e):

@@ -59,4 +59,6 @@ def describe(sym: Sym) -> str:
     parts = [describe(a) for a in sym.args]
     word = _WORDS.get(sym.op)
     text = f"_{word}_".join(parts) if word and len(parts) == 2 else "_".join([sym.op.strip("_").upper(), *parts])
-    return text if len(text) <= 40 else "DERIVED"
+    if len(text) > 40:
+        return "DERIVED"
+    return f"N_{text}" if text[:1].isdigit() else text

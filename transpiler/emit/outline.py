@@ -144,7 +144,7 @@ class _Outliner:
         defined = {v for op in inside for v in (*op.results, *(p for r in op.regions for p in r.params))}
         inputs = list(dict.fromkeys(v for op in _all(ops) for v in op.operands if v not in defined))
         outputs = [v for op in ops for v in op.results if any(u not in inside for u in self.users.get(v, ()))]
-        return [v for v in inputs if not (v.op is not None and v.op.opcode == "constant")], outputs
+        return inputs, outputs
 
     # -- tile loads and stores --------------------------------------------------------------------
     def _views(self, ops: list[Op]) -> list[Op]:
@@ -190,13 +190,7 @@ class _Outliner:
         inside = set(ops)
         inputs, outputs = self._interface(ops, inside)
         last = ops[-1]
-        inputs = [v for op in ops for v in op.operands if v in inputs or _outside_constant(v, inside)]
-        inputs = list(dict.fromkeys(inputs))
-        if (
-            len(ops) < 3
-            or any(v not in last.results for v in outputs)
-            or any(_outside_constant(v, inside) for v in inputs)
-        ):
+        if len(ops) < 3 or any(v not in last.results for v in outputs):
             yield from ops
             return
         params = _access_params(last, inputs)
@@ -209,10 +203,6 @@ class _Outliner:
 def _is_partition(op: Op) -> bool:
     ty = op.result.ty
     return isinstance(ty, ViewTy) and ty.steps is None and ty.sparse_dim is None
-
-
-def _outside_constant(v: Value, inside: set[Op]) -> bool:
-    return v.op is not None and v.op.opcode == "constant" and v.op not in inside
 
 
 def _access_name(last: Op, params: Sequence[tuple[str, Value]]) -> str:

@@ -16,7 +16,7 @@ ROWS = [
     form("num_tiles", "scalar_to_tile(num_tiles(&$0, $axis))", nest=False),
     form(
         "load_view",
-        "unsafe { load_view_raw(&$0, $index, Some($token), $ordering, $scope, $tma, $latency, $inbounds, $shape) }",
+        "unsafe { load_view_raw(&$0, $index, $token, $ordering, $scope, $tma, $latency, $inbounds, $shape) }",
         nest=False,
     ),
     form(
@@ -24,6 +24,7 @@ ROWS = [
         "unsafe { store_view_raw(&$0, $value, $index, Some($token), $ordering, $scope, $tma, $latency, $inbounds) }",
         nest=False,
     ),
+    form("int_to_ptr", "int_to_ptr($0)", nest=False),
     form("base", "get_tensor_base($tensor)", nest=False),
     form("offset", "$0.offset_tile($1)", nest=False),
     form(

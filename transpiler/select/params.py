@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from transpiler.ir import rust
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import Op, Value
-from transpiler.ir.types import DType, PtrTy, Shape, TileTy, Type, ViewTy
+from transpiler.ir.types import DType, PtrTy, Shape, TileTy, TokenTy, Type, ViewTy
 
 ROUNDING = {
     "nearest_even": "NearestEven", "zero": "Zero", "positive_inf": "PositiveInf", "negative_inf": "NegativeInf",
@@ -165,7 +165,9 @@ def _assume(op: Op, types: Types, e: Sequence[rust.Expr], out: dict[str, rust.Ex
 
 
 def _load_view(op: Op, types: Types, e: Sequence[rust.Expr], out: dict[str, rust.Expr | str]) -> None:
-    out["index"], out["token"] = rust.Seq(tuple(e[1:-1])), e[-1]
+    tracked = isinstance(op.operands[-1].ty, TokenTy)
+    out["index"] = rust.Seq(tuple(e[1:-1] if tracked else e[1:]))
+    out["token"] = _some(e[-1] if tracked else None)
     _inbounds(op, out)
 
 
