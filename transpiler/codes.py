@@ -135,6 +135,9 @@ _OWN: dict[str, Code] = {
     "E0706": Code("the machine code differs", "Both sides were assembled, and the code or what belongs to it "
                   "(registers, shared memory, cluster) isn't the same. The comparison of Tile IR stands beside it.",
                   "A note, not a verdict; please report it."),
+    "E0707": Code("the judge contradicts itself", "Before it compares two programs the judge compares each with a "
+                  "copy of itself, values renamed and independent operations reordered. It found them different, so "
+                  "the check ends as `error`; it says nothing about the translation.", _REPORT),
     "E0711": Code("the generated Rust doesn't compile", "cutile's compiler refuses kernel.rs for this specialization.",
                   _REPORT),
     "E0801": Code("wrong usage", "The command line can't be understood.", "`transpile --help` and `transpile COMMAND "

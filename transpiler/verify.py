@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from transpiler import toolkit
-from transpiler.diagnostics import Diagnostic, Span, TranspileError
+from transpiler.diagnostics import Diagnostic, Span, TranspileError, error
 from transpiler.emit.abi import CompileInputs
 from transpiler.report.model import MachineCode, Verdict
 from transpiler.spec import Specialization
@@ -82,6 +82,7 @@ class Judge:
         self._cubins = tuple(cubins)
         self._modules: dict[str, _rust.Module] = {}
         self._entries: dict[bytes, Entry] = {}
+        self._trusted: set[tuple[bytes, str]] = set()
         self._comparisons: dict[tuple[bytes, bytes, str], Comparison] = {}
 
     def close(self) -> None:
@@ -114,6 +115,8 @@ class Judge:
         if task.inputs is None:
             return CheckResult("error", task.problems)
         ours = self.compile(rust, task.inputs, task.target)
+        for bytecode, side in ((reference, "reference"), (ours, "translation")):
+            self._selfcheck(bytecode, side, task)
         comparison = self.compare(reference, ours, task.target)
         result = CheckResult("proved", equivalences=comparison.equivalences)
         if not comparison.equal:
@@ -169,6 +172,18 @@ class Judge:
         if key not in self._comparisons:
             self._comparisons[key] = compare(self._entry(reference), self._entry(ours), target=target)
         return self._comparisons[key]
+
+    def _selfcheck(self, bytecode: bytes, side: str, task: CheckTask) -> None:
+        """The judge must find a program equal to a shuffled copy of itself; raises E0707 where it doesn't."""
+        from transpiler.tileir.selfcheck import selfcheck
+
+        key = (_digest(bytecode), task.target)
+        if key in self._trusted:
+            return
+        if not selfcheck(self._entry(bytecode), target=task.target):
+            message = f"the judge doesn't find the {side} equal to itself, so its verdict would mean nothing"
+            raise error("E0707", message, task.place, status=1)
+        self._trusted.add(key)
 
     def _entry(self, bytecode: bytes) -> Entry:
         """Parse a disassembly, each bytecode once (the last few hundred are kept)."""
