@@ -16,7 +16,7 @@ from transpiler.emit.generics import Generics
 from transpiler.emit.outline import Group
 from transpiler.emit.uses import Uses
 from transpiler.ir import rust
-from transpiler.ir.symbolic import Sym
+from transpiler.ir.symbolic import Sym, lit
 from transpiler.ir.tir import EFFECTS, Block, Condition, Kernel, Op, Value
 from transpiler.ir.types import PtrTy, TensorTy, TileTy, Type
 from transpiler.select import TABLE
@@ -348,6 +348,22 @@ def _assert(self: Lowering, op: Op) -> None:
     self.emit(rust.Do(rust.Call("cuda_tile_assert!", (rust.call("to_bool", cond), rust.Text(text))), self.note(op)))
 
 
+def _convert(self: Lowering, op: Op) -> None:
+    """An integer as a truth value is a comparison with zero; the rest are forms."""
+    source, target = op.operands[0].ty, op.result.ty
+    assert isinstance(source, TileTy) and isinstance(target, TileTy)
+    if not (source.dtype.is_int and target.dtype.category == "bool"):
+        self.form(op)
+        return
+    zero = Op("constant", (), {"value": 0, "sym": lit(0)})
+    zero.results = (Value(source, op=zero),)
+    c = constants.constant(zero, self.generics)
+    assert c is not None
+    (x,) = self.take(op.operands)
+    other = c.expr if c.nest else temporary(self, op, source, c.expr, "zero")
+    self.results(op, rust.call("ne_tile", x, other), True)
+
+
 def _scan(self: Lowering, op: Op) -> None:
     """Along another axis than 0: permute it to the front, scan, permute back."""
     ty = op.result.ty
@@ -443,6 +459,7 @@ _SPECIAL: dict[str, Callable[[Lowering, Op], None]] = {
     "hole": _hole,
     "assert": _assert,
     "scan": _scan,
+    "convert": _convert,
     "call": _call,
     "access_tile": _access_tile,
     "give": _give,

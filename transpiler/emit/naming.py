@@ -41,9 +41,10 @@ def unique(base: str, taken: Container[str]) -> str:
     if base not in taken:
         return base
     i = 1
-    while f"{base}_{i}" in taken:
+    stem = base.rstrip("_")
+    while f"{stem}_{i}" in taken:
         i += 1
-    return f"{base}_{i}"
+    return f"{stem}_{i}"
 
 
 def describe(sym: Sym) -> str:

@@ -82,14 +82,13 @@ def name_variables(
     for key in walk.order:
         mine = walk.of[key]
         base = snake(hints[key])
-        if base in reserved:
-            base += "_"
         taken = {
             name
             for name, keys in holders.items()
             if any(walk.of[k].first < mine.last and mine.first < walk.of[k].last for k in keys)
             or (key in params and any(k in params for k in keys))
         }
+        taken |= set(reserved)
         name = unique(base, taken)
         if mine.last == 0 and key in params:
             name = unique(f"_{name}", taken)

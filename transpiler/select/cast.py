@@ -18,6 +18,5 @@ ROWS = [
     form("convert", "exti($0)", nest=False, source=("int", "bool"), target="int", width="wider"),
     form("convert", "trunci_wrap($0)", nest=False, source="int", target="int", width="narrower"),
     form("convert", "bitcast($0)", nest=False, source="int", target="int", width="same"),
-    form("convert", "ne_tile($0, $zero)", source="int", target="bool"),
     form("bitcast", "bitcast($0)", nest=False),
 ]

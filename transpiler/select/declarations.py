@@ -49,6 +49,8 @@ _UNSIGNED_PREDICATES = ", ".join(
 
 # name -> text (rustfmt's layout), in the order in which they are written
 DECLARATIONS: dict[str, str] = {
+    "make_strided_view": "use cutile::tileir::*;\n",
+    "make_gather_scatter_view": "use cutile::tileir::*;\n",
     "tile_block_id": _grid("tile_block_id", "get_tile_block_id", "The block's id along x, y and z as 0-d tiles."),
     "num_tile_blocks": _grid("num_tile_blocks", "get_num_tile_blocks", "The grid's size along x, y and z."),
     "const_i32": _scalar_constant("const_i32", "i32", "i32", "An integer as a 0-d tile."),
@@ -144,4 +146,4 @@ fn to_bool(x: Tile<bool, { [] }>) -> bool {
 def used(names: Iterable[str]) -> list[str]:
     """The texts of the declarations among ``names``, in a fixed order."""
     wanted = set(names)
-    return [text for name, text in DECLARATIONS.items() if name in wanted]
+    return list(dict.fromkeys(text for name, text in DECLARATIONS.items() if name in wanted))

@@ -13,6 +13,8 @@ ROWS = [
         nest=False,
         view="partition",
     ),
+    form("view", "unsafe { make_strided_view($tensor, $tile, $padding) }", nest=False, view="strided"),
+    form("view", "unsafe { make_gather_scatter_view($tensor, $tile, $padding) }", nest=False, view="gather"),
     form("num_tiles", "scalar_to_tile(num_tiles(&$0, $axis))", nest=False),
     form(
         "load_view",

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from transpiler.ir import rust
 from transpiler.ir.symbolic import Sym
-from transpiler.ir.tir import Op, Value
+from transpiler.ir.tir import Op
 from transpiler.ir.types import DType, PtrTy, Shape, TileTy, TokenTy, Type, ViewTy
 
 ROUNDING = {
@@ -223,12 +223,6 @@ def _scan(op: Op, types: Types, e: Sequence[rust.Expr], out: dict[str, rust.Expr
     out["identity"] = f"{types.element(ty.dtype)}::ZERO"
 
 
-def _convert(op: Op, types: Types, e: Sequence[rust.Expr], out: dict[str, rust.Expr | str]) -> None:
-    source: Value = op.operands[0]
-    if isinstance(source.ty, TileTy) and source.ty.dtype.is_int:
-        out["zero"] = rust.call("const_i", rust.Text("0"), rust.shape(types.dims(source.ty.shape)))
-
-
 def _metadata(op: Op, types: Types, e: Sequence[rust.Expr], out: dict[str, rust.Expr | str]) -> None:
     out["dynamic_axis"] = str(types.dynamic_axis(op))
     _tensor(op, types, e, out)
@@ -256,7 +250,6 @@ _BUILDERS: dict[str, _Builder] = {
     "permute": _permute,
     "mma": _mma,
     "scan": _scan,
-    "convert": _convert,
     "dim": _metadata,
     "stride": _metadata,
     "view": _tensor,
