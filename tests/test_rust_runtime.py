@@ -98,7 +98,7 @@ def test_one_module_serves_every_specialization() -> None:
 
 
 def test_facts_and_hints_are_stated_as_given() -> None:
-    hints = {"occupancy": 3, "num_ctas": 2, "num_worker_warps": 4}
+    hints: dict[str, Any] = {"occupancy": 3, "num_ctas": 2, "num_worker_warps": 4}
     text = toolkit.disassemble(compile_double(scalar_hints=[("n", 8)], **hints))
     assert re.findall(r"div_by<(\d+)>", text) == ["16", "16", "8"]  # extent and address of output, n
     assert "occupancy = 3" in text
