@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from transpiler.emit.functions import FunctionParts, add_function
@@ -15,17 +14,17 @@ from transpiler.select.params import ORDERING, PADDING, SCOPE
 if TYPE_CHECKING:
     from transpiler.emit.lower import Lowering
 
-_SIZES = "MNKLPQ"
 _READS_AS = {
     "zero": "zero", "neg_zero": "negative zero", "nan": "NaN", "pos_inf": "infinity",
     "neg_inf": "negative infinity",
 }  # fmt: skip
 
 
-def tile_access(low: Lowering, op: Op, operands: Sequence[rust.Expr]) -> rust.Expr:
+def tile_access(low: Lowering, op: Op) -> rust.Expr:
     """The call of a load (array, *index, token) or store (array, *index, tile, token)."""
     access = _Access(low, op)
     rank = access.rank
+    operands = low.as_variables(op) if access.clashes() else low.take(op.operands)
     array, index = operands[0], rust.Seq(tuple(operands[1 : 1 + rank]))
     id = add_function(low.functions, access.name(), access.function())
     what = rust.shape(access.sizes) if access.load else operands[1 + rank]
@@ -34,7 +33,7 @@ def tile_access(low: Lowering, op: Op, operands: Sequence[rust.Expr]) -> rust.Ex
 
 
 class _Access:
-    """One load or store; its function's generics are letters, or the caller's where a tuple is returned."""
+    """One load or store; its function's generics are T and D0, D1.., or the caller's where a tuple is returned."""
 
     def __init__(self, low: Lowering, op: Op) -> None:
         view = op.attrs["view"]
@@ -48,12 +47,18 @@ class _Access:
         self.element = low.generics.element(view.dtype)
         generic = low.generics.is_generic(view.dtype)
         same = self.with_token
-        letters = ["N"] if self.rank == 1 else list(_SIZES[: self.rank])
+        letters = [f"D{i}" for i in range(self.rank)]
         self.own_sizes = list(self.sizes) if same else letters
-        self.own_dims = [t if _digits(t) or same else f"D{i}" for i, t in enumerate(self.dims)]
-        self.own_element = self.element if same else "E"
+        self.own_dims = [t if _digits(t) or same else f"A{i}" for i, t in enumerate(self.dims)]
+        self.own_element = self.element if same else "T"
+        self.caller = low.generics.names()
         self.types = [] if same and not generic else [self.own_element]
         self.consts = list(dict.fromkeys(t for t in (*self.own_dims, *self.own_sizes) if not _digits(t)))
+
+    def clashes(self) -> bool:
+        """See :meth:`transpiler.emit.generics.FunctionGenerics.clashes`."""
+        pairs = [(self.own_element, self.element), *zip(self.own_sizes, self.sizes, strict=True)]
+        return any(own != a and (self.caller is None or own in self.caller) for own, a in pairs)
 
     def turbofish(self) -> str:
         """Explicit generics where an array's dynamic dimension is one: cutile can't infer it."""

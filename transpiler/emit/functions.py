@@ -60,6 +60,8 @@ class Lowered:
     id: str
     arguments: tuple[str, ...]
     turbofish: bool
+    nest: bool
+    clash: bool  # arguments must be variables
     diagnostics: list[Diagnostic]
     literals: dict[Sym, Condition]
 
@@ -130,7 +132,10 @@ def lower_function(kernel: Kernel, outer: Generics, group: Group, functions: Fun
     )
     base = snake(group.name).strip("_")
     arguments = generics.arguments()
-    return Lowered(functions.add(base, fn, names), arguments, turbofish, low.diagnostics, low.literals)
+    clash = generics.clashes()
+    nest = group.pure and not turbofish and not clash
+    id = functions.add(base, fn, names)
+    return Lowered(id, arguments, turbofish, nest, clash, low.diagnostics, low.literals)
 
 
 def param_type(generics: Generics, v: Value) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from transpiler.emit.abi import Generic
 from transpiler.emit.naming import describe, unique, upper
 from transpiler.ir.symbolic import Sym, leaves_of
@@ -142,6 +144,10 @@ class Generics:
         return sum(s is None for s in (dims if op.opcode == "dim" else strides)[:axis])
 
     # -- the result -------------------------------------------------------------------------------
+    def names(self) -> set[str] | None:
+        """Names that a generic of the entry has or may get."""
+        return {*self._params, *self._elements.values(), *self._dims.values(), *self._consts.values()}
+
     def collected(self) -> tuple[Generic, ...]:
         """The generics in order: element types, static dims, author's constants, derived ones."""
         used = {self.kernel.dtype_class[a] for a in self.kernel.arrays if self.kernel.dtype_class.get(a)}
@@ -157,9 +163,10 @@ class Generics:
 class FunctionGenerics(Generics):
     """The generics of a function that an entry calls: names of its own for those of the entry that it needs.
 
-    ``preferred`` names constants that the author passes; other sizes get letters, so that a function
-    reads the same wherever it is called from.  With ``same`` all names are the caller's: what a tuple
-    holds keeps its type as the callee writes it in cutile 0.5, so the names must mean the same there.
+    ``preferred`` names constants that the author passes; other sizes are D0, D1.., element types T, T2..:
+    a function reads the same wherever it is called from, and its names seldom are the caller's.
+    With ``same`` all names are the caller's: what a tuple holds keeps its type as the callee writes it in
+    cutile 0.5, so the names must mean the same there.
     """
 
     def __init__(self, outer: Generics, preferred: dict[Sym, str], same: bool) -> None:
@@ -177,7 +184,7 @@ class FunctionGenerics(Generics):
             return dtype.rust
         rep = self.kernel.dtype_class[dtype.of]
         if rep not in self._elements:
-            own = "E" if not self._elements else f"E{len(self._elements) + 1}"
+            own = "T" if not self._elements else f"T{len(self._elements) + 1}"
             self._elements[rep] = self.outer.element(dtype) if self.same else own
         return self._elements[rep]
 
@@ -189,7 +196,7 @@ class FunctionGenerics(Generics):
             return unique(upper(self._preferred[sym]), taken)
         if sym.op == "pow2_divisor":
             return unique("DIVISOR", taken)
-        return next((letter for letter in "NMKLPQRS" if letter not in taken), unique("N", taken))
+        return next(name for i in count() if (name := f"D{i}") not in taken)
 
     def array_dims(self, name: str) -> tuple[str, ...]:
         """The dimensions of an array parameter's type."""
@@ -200,7 +207,7 @@ class FunctionGenerics(Generics):
                 continue
             self.needs_turbofish = True  # cutile can't infer a dynamic dimension
             taken = {*self._consts.values(), *self._dims.values()}
-            self._dims.setdefault((name, axis), text if self.same else unique(f"D{axis}", taken))
+            self._dims.setdefault((name, axis), text if self.same else unique(f"A{axis}", taken))
             out.append(self._dims[name, axis])
         return tuple(out)
 
@@ -209,6 +216,19 @@ class FunctionGenerics(Generics):
         out = [Generic(n, "type", Sym("dtype", (rep,))) for rep, n in self._elements.items()]
         out += [Generic(n, "i32", Sym("dim", key)) for key, n in self._dims.items()]
         return (*out, *(Generic(n, "i32", s) for s, n in self._consts.items()))
+
+    def clashes(self) -> bool:
+        """Does a name of the function mean something else in the caller?
+
+        In cutile 0.5 the type that an argument is expected to have, and the type of a nested call, then go wrong.
+        """
+        caller = self.outer.names()
+        pairs = zip(self.local(), self.arguments(), strict=True)
+        return any(g.name != a and (caller is None or g.name in caller) for g, a in pairs)
+
+    def names(self) -> set[str] | None:
+        """All names of generics; None while a function may still get more."""
+        return None
 
     def arguments(self) -> tuple[str, ...]:
         """What the caller passes for each of them."""

@@ -27,7 +27,8 @@ Key = Hashable
 MAX_NODES = 14  # of an expression that is held back
 _ARITHMETIC = frozenset({"addf", "subf", "mulf", "divf", "fma", "addi", "subi", "muli"})
 # Operands inside `Some(..)` must be variables: the compiler can't infer the type of anything else there.
-_VARIABLES_ONLY = frozenset({"load_ptr", "store_ptr", "atomic_rmw", "atomic_cas", "print"})
+# Those of `mma` are declared with generics M, N and K, which the author's may be called too.
+_VARIABLES_ONLY = frozenset({"load_ptr", "store_ptr", "atomic_rmw", "atomic_cas", "print", "mma", "mma_scaled"})
 _REDUCTIONS = {"add": "sum", "mul": "product"}
 _DEFAULT_HINTS = {
     "load_view": "tile", "load_ptr": "values", "base": "pointer", "offset": "pointer", "cmpi": "mask", "cmpf": "mask",
@@ -180,6 +181,16 @@ class Lowering:
                 return [held[v].expr if v in held and v in wanted else self.refer(v) for v in values]
             self.flush()
         return [self.refer(v) for v in values]
+
+    def as_variables(self, op: Op) -> list[rust.Expr]:
+        """The operands of an operation, each with a variable of its own."""
+        self.flush()
+        out = []
+        for v in op.operands:
+            e = self.refer(v)
+            plain = e.expr if isinstance(e, rust.Ref) else e
+            out.append(e if isinstance(plain, rust.Var) else temporary(self, op, v.ty, e, self.hint_of(v) or "value"))
+        return out
 
     def refer(self, v: Value) -> rust.Expr:
         """How a value that isn't held back is written; a tensor or view made in the kernel by reference."""
@@ -400,15 +411,16 @@ def _call(self: Lowering, op: Op) -> None:
     self.diagnostics += function.diagnostics
     self.literals |= function.literals
     turbofish = f"::<{', '.join(function.arguments)}>" if function.turbofish else ""
-    e = rust.Call(f"{function.id}{turbofish}", tuple(self.take(op.operands)))
-    self.results(op, e, group.pure and not turbofish)
+    arguments = self.as_variables(op) if function.clash else self.take(op.operands)
+    e = rust.Call(f"{function.id}{turbofish}", tuple(arguments))
+    self.results(op, e, function.nest)
 
 
 def _access_tile(self: Lowering, op: Op) -> None:
     """A load or store through a view of its own."""
     from transpiler.emit.accesses import tile_access
 
-    e = tile_access(self, op, self.take(op.operands))
+    e = tile_access(self, op)
     alone = op.attrs["access"] == "load_view" and not self.uses.count(op.results[1])
     self.results(op, e, False, op.results[:1] if alone else None)
 

@@ -60,7 +60,7 @@ def emit_operator(operator: str, programs: Sequence[tuple[Kernel, EmittedEntry]]
             name = unique(base, taken)
             taken.add(name)
             group.names.append(name)
-    module = f"{snake(operator)}_kernels"
+    module = snake(f"{operator}_kernels")
     lines = formatted(_lines(operator, module, source, groups))
     return EmittedModule(
         "\n".join(line.text for line in lines) + "\n",
