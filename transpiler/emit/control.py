@@ -15,6 +15,7 @@ from transpiler.ir.tir import Block, Op, Value
 from transpiler.ir.types import I32, TileTy, TokenTy
 
 Pairs = list[tuple[Key, rust.Expr]]
+_ZERO = rust.call("const_i32", rust.Text("0"))
 
 
 # -- blocks -------------------------------------------------------------------------------------------
@@ -143,7 +144,7 @@ def _reusable(low: Lowering, op: Op, init: Value, param: Value, key: Key) -> boo
         and uses.count(init) == 1
         and uses.home.get(init) is uses.block_of[op]
         and (init.hint in ("", param.hint) or param.hint == "" or isinstance(init.ty, TokenTy))
-        and not low.live(key, uses.position[op])
+        and not low.live(key, op)
     )
 
 
@@ -287,7 +288,7 @@ def _if(low: Lowering, op: Op) -> None:
     else:
         r = op.results[plans.value]
         target = low.targets.get(r)
-        if target is not None and not low.live(target, low.uses.end[op], r):
+        if target is not None and not low.live(target, op, r):
             low.emit(rust.Assign(target, e, note))
             low.hold(r, target)
         else:
@@ -303,6 +304,8 @@ def _branch(low: Lowering, op: Op, region: Block, plans: _Plans) -> None:
     keys = plans.keys if end.opcode == "yield" else []
     if end.opcode == "yield":
         aim(low, region, end.operands, keys)
+        if plans.value is not None:
+            low.tails.add(end.operands[plans.value])
     low.ops(Block(region.params, region.ops[:-1]))
     if end.opcode != "yield":
         low.ops(Block([], [end]))
@@ -358,6 +361,11 @@ class _Plans:
         """A variable that one branch leaves as it is, and whose old value nobody needs later."""
         low, op = self.low, self.op
         r = op.results[i]
+        target = low.targets.get(r)
+        if target is not None and target not in self.keys and not low.live(target, op, r):
+            values = low.variables[target].values
+            if not any(ys[j] in values for ys in self.yields for j in range(len(ys)) if j != i):
+                return target
         for y in (self.yields[0][i], self.yields[1][i]):
             e = low.bound.get(y)
             if not isinstance(e, rust.Var) or e.key not in low.variables or e.key in self.keys:
@@ -366,7 +374,7 @@ class _Plans:
             same = r.hint in ("", variable.hint) or isinstance(r.ty, TokenTy)
             here = all(low.uses.loop_of.get(v) is low.uses.loop_of[r] for v in (y, variable.values[-1]))
             elsewhere = any(ys[j] in variable.values for ys in self.yields for j in range(len(ys)) if j != i)
-            if same and here and not elsewhere and variable.values and not low.live(e.key, low.uses.end[op]):
+            if same and here and not elsewhere and variable.values and not low.live(e.key, op):
                 return e.key
         return None
 
@@ -387,7 +395,7 @@ class _Plans:
             assert isinstance(ty, TileTy), "a token is always known before a branch"
             shape = rust.shape(low.generics.dims(ty.shape))
             name, zero = ("const_f", "0.0") if ty.dtype.category == "float" else ("const_i", "0")
-            e = rust.call(name, rust.Text(zero), shape)
+            e = _ZERO if ty == TileTy(I32) else rust.call(name, rust.Text(zero), shape)
             low.dummies = True
         key = (self.op, "result", i)
         low.variable(key, r.hint or "result", low.generics.type(r.ty))

@@ -77,6 +77,7 @@ class Lowering:
         self.diagnostics: list[Diagnostic] = []
         self.literals: dict[Sym, Condition] = {}
         self.dummies = False
+        self.tails: set[Value] = set()  # values of branches, which need no name
 
     def run(self) -> tuple[rust.Stmt, ...]:
         """The statements of the kernel."""
@@ -119,7 +120,7 @@ class Lowering:
             return "offset"
         if op.opcode in ("reshape", "broadcast", "offset") and isinstance(op.result.ty, PtrTy):
             return "pointer"
-        if op.opcode == "constant" and self.canonical:
+        if op.opcode == "constant" and self.canonical and isinstance(op.attrs["value"], float):
             return "padding"
         if table is not None:
             return table
@@ -144,9 +145,9 @@ class Lowering:
         self.variables[key].values.append(v)
         self.bound[v] = rust.Var(key)
 
-    def live(self, key: Key, position: int, besides: Value | None = None) -> bool:
-        """Is a value of the variable needed after ``position``?"""
-        return any(v is not besides and self.uses.used_after(v, position) for v in self.variables[key].values)
+    def live(self, key: Key, op: Op, besides: Value | None = None) -> bool:
+        """Is a value of the variable needed after ``op``?"""
+        return any(v is not besides and self.uses.used_after(v, op) for v in self.variables[key].values)
 
     # -- statements -------------------------------------------------------------------------------
     def note(self, op: Op) -> rust.Note:
@@ -253,7 +254,7 @@ class Lowering:
     def assign_target(self, op: Op, e: rust.Expr, v: Value) -> bool:
         """Assign to the variable that the value is meant for, if what that holds isn't needed any more."""
         key = self.targets.get(v)
-        if key is None or self.live(key, self.uses.end[op], v):
+        if key is None or self.live(key, op, v):
             return False
         self.emit(rust.Assign(key, e, self.note(op)))
         self.hold(v, key)
@@ -276,7 +277,7 @@ class Lowering:
     def holdable(self, op: Op, e: rust.Expr) -> bool:
         """May the value be written inside its user's expression?"""
         v = op.result
-        if (v.hint and not self.canonical) or self.uses.count(v) != 1 or op.opcode in EFFECTS:
+        if (v.hint and not self.canonical and v not in self.tails) or self.uses.count(v) != 1 or op.opcode in EFFECTS:
             return False
         user = self.uses.users[v][0]
         if user.opcode in _VARIABLES_ONLY:

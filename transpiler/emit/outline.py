@@ -91,7 +91,9 @@ class _Outliner:
                 j += 1
             group = self._helper(child, ops[i:j], block)
             if group is None:
-                yield from Block([], list(self._sites(Block(block.params, ops[i:j]), child))).ops
+                inner = list(self._sites(Block(block.params, ops[i:j]), child))
+                inner[0] = replace(inner[0], comments=(*inner[0].comments, f"`{child.function}`, written out:"))
+                yield from inner
             else:
                 yield self._call(group, ops[i:j], child)
             i = j
@@ -187,6 +189,11 @@ class _Outliner:
 
     def _access(self, ops: list[Op]) -> Iterator[Op]:
         """The group as a call; as it is when something in its middle is used elsewhere."""
+        first = 0
+        while ops[0].rule == "operator.mod" and first < len(ops) and ops[first].opcode == "constant":
+            first += 1  # a constant divisor is an argument
+        yield from ops[:first]
+        ops = ops[first:]
         inside = set(ops)
         inputs, outputs = self._interface(ops, inside)
         last = ops[-1]
