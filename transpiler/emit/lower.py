@@ -215,7 +215,7 @@ class Lowering:
 
     def plain(self, op: Op) -> None:
         """An operation without regions."""
-        special = _SPECIAL.get(op.opcode, Lowering.form)
+        special = SPECIAL.get(op.opcode, Lowering.form)
         special(self, op)
 
     def form(self, op: Op) -> None:
@@ -361,9 +361,16 @@ def _assert(self: Lowering, op: Op) -> None:
 
 
 def _convert(self: Lowering, op: Op) -> None:
-    """An integer as a truth value is a comparison with zero; the rest are forms."""
+    """Nothing between equal types; an integer as a truth value is a comparison with zero; the rest are forms."""
     source, target = op.operands[0].ty, op.result.ty
     assert isinstance(source, TileTy) and isinstance(target, TileTy)
+    if self.generics.type(source) == self.generics.type(target):
+        (e,) = self.take(op.operands)
+        if isinstance(e, rust.Var) and op.result not in self.targets:
+            self.hold(op.result, e.key)
+        else:
+            self.results(op, e, True)
+        return
     if not (source.dtype.is_int and target.dtype.category == "bool"):
         self.form(op)
         return
@@ -465,7 +472,7 @@ def temporary(self: Lowering, op: Op, ty: Type, e: rust.Expr, hint: str) -> rust
     return var
 
 
-_SPECIAL: dict[str, Callable[[Lowering, Op], None]] = {
+SPECIAL: dict[str, Callable[[Lowering, Op], None]] = {
     "constant": _constant,
     "tensor": _tensor,
     "scalar": _scalar,

@@ -35,7 +35,8 @@ ROWS = [
     # comparisons; `ne_tile` on floats is ordered, Python's `!=` is not
     *(form("cmpi", f"{p}_tile($0, $1)", predicate=p, sign="same") for p in ("eq", "ne", "lt", "le", "gt", "ge")),
     *(form("cmpf", f"{p}_tile($0, $1)", predicate=p, ordered=True) for p in ("eq", "ne", "lt", "le", "gt", "ge")),
-    form("cmpi", "cmpi_unsigned($0, $1, $predicate)", sign="unsigned"),
-    form("cmpf", "cmpf($0, $1, $predicate, cmp_ordering::Unordered)", ordered=False),
+    # inside another expression, cutile 0.5 takes the operands' type for the result's
+    form("cmpi", "cmpi_unsigned($0, $1, $predicate)", nest=False, sign="unsigned"),
+    form("cmpf", "cmpf($0, $1, $predicate, cmp_ordering::Unordered)", nest=False, ordered=False),
     form("select", "select($0, $1, $2)"),
 ]
