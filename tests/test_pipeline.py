@@ -9,11 +9,15 @@ import pytest
 from transpiler import pipeline
 from transpiler.diagnostics import Diagnostic, TranspileError
 from transpiler.emit.entry import emit_entry
+from transpiler.ir.hir import Program
 from transpiler.ir.symbolic import Sym, apply, lit, param
-from transpiler.ir.tir import Condition
+from transpiler.ir.tir import Condition, Kernel
 from transpiler.jobs import KernelJob, OperatorJob
+from transpiler.rules.registry import Table
+from transpiler.sharing import Sharing
 from transpiler.spec import ArraySpec, ConstantSpec, ParamSpec, Specialization
 from transpiler.specialize.conditions import alternatives_text, condition_text
+from transpiler.specialize.kernel import specialize
 from transpiler.translation import Translation
 from transpiler.verify import RustText, rust_text
 
@@ -161,3 +165,27 @@ def test_alternatives_text() -> None:
     assert alternatives_text(common, ((*common, one), (*common, two))) == "FLAG and (N == 1 or N == 2)"
     assert alternatives_text((), ((one,), (two, *common))) == "N == 1 or (N == 2 and FLAG)"
     assert alternatives_text(common, (common, (*common, one))) == "FLAG"
+
+
+def test_sharing_changes_nothing(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    specs = [
+        spec(f"{dtype}_{tile}_{flag}", dtype, TILE=tile, FLAG=flag)
+        for dtype in ("float16", "float32", "int32")
+        for tile in (16, 64, 1)
+        for flag in (False, True)
+    ]
+    runs: list[str] = []
+    real = specialize
+
+    def counted(program: Program, kernel: str, one: Specialization, rules: Table) -> Kernel:
+        runs.append(one.name)
+        return real(program, kernel, one, rules)
+
+    monkeypatch.setattr(pipeline, "specialize", counted)
+    shared = translate(source, *specs)
+    count = len(runs)
+    monkeypatch.setattr(Sharing, "find", lambda *_: None)
+    alone = translate(source, *specs)
+    assert shared.files == alone.files
+    assert shared.plan == alone.plan
+    assert count < len(specs) == len(runs) - count

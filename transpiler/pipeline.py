@@ -26,6 +26,7 @@ from transpiler.jobs import KernelJob, OperatorJob, unknown_kernel
 from transpiler.reference.closure import Closure, extract_closure
 from transpiler.reference.source import SourceTree
 from transpiler.rules import table
+from transpiler.sharing import Sharing
 from transpiler.spec import Specialization
 from transpiler.specialize.conditions import alternatives_text
 from transpiler.specialize.kernel import specialize
@@ -51,8 +52,9 @@ def translate(job: OperatorJob, trace: Trace = lambda _stage, _of, _form: None) 
     program = load_program(job.path, display=job.display)
     _known_kernels(program, job)
     trace("hir", job.name, program)
-    residuals = [_specialized(program, k.name, s, trace) for k in job.kernels for s in k.specializations]
-    programs = [(r.program, r.emitted) for r in _specific_first(residuals) if r.program and r.emitted]
+    sharing = Sharing()
+    residuals = [_specialized(program, k.name, s, trace, sharing) for k in job.kernels for s in k.specializations]
+    programs = _programs(residuals)
     module = emit_operator(job.name, programs, program.modules[program.main].path)
     trace("rust", job.name, module.text)
     closures, refusals = _closures(job)
@@ -62,13 +64,18 @@ def translate(job: OperatorJob, trace: Trace = lambda _stage, _of, _form: None) 
     return Translation(_operator_plan(program, job, module, tuple(kernels)), files, closures)
 
 
-def _specialized(program: hir.Program, kernel: str, one: Specialization, trace: Trace) -> _Residual:
-    """Specialize a kernel, run the passes over what is left, and emit it."""
+def _specialized(program: hir.Program, kernel: str, one: Specialization, trace: Trace, sharing: Sharing) -> _Residual:
+    """Specialize a kernel, run the passes over what is left, and emit it; or find who takes the same path."""
     residual = _Residual(kernel, one)
+    twin = sharing.find(kernel, one)
+    if twin is not None:
+        residual.program, residual.emitted = twin
+        return residual
     try:
         left = passes.run(specialize(program, kernel, one, table()))
         trace("tir", f"{kernel} [{one.name}]", left)
         residual.program, residual.emitted = left, emit_entry(left)
+        sharing.add(kernel, one, left, residual.emitted)
     except TranspileError as refusal:
         residual.problem = refusal.diagnostic
     except Exception as exc:
@@ -76,9 +83,10 @@ def _specialized(program: hir.Program, kernel: str, one: Specialization, trace: 
     return residual
 
 
-def _specific_first(residuals: Iterable[_Residual]) -> list[_Residual]:
-    """Order by the number of conditions, most first: an entry is tried before those that ask for less."""
-    return sorted(residuals, key=lambda r: -len(r.emitted.conditions) if r.emitted else 0)
+def _programs(residuals: Iterable[_Residual]) -> list[tuple[tir.Kernel, EmittedEntry]]:
+    """Every program that is left once, the ones with most conditions first: they are tried before more general ones."""
+    found = {id(r.program): (r.program, r.emitted) for r in residuals if r.program and r.emitted}
+    return sorted(found.values(), key=lambda pair: -len(pair[1].conditions))
 
 
 def _known_kernels(program: hir.Program, job: OperatorJob) -> None:
@@ -140,11 +148,10 @@ def _kernel_plan(
 ) -> KernelPlan:  # fmt: skip
     """Plan a kernel's checks under its entries; what has no entry goes under one of its own at the end."""
     mine = [r for r in residuals if r.kernel == kernel.name]
-    order = [r for r in _specific_first(residuals) if r.program and r.emitted]
-    entry_of = {id(r): name for r, name in zip(order, module.entries, strict=True)}
+    entry_of = {id(p): name for (p, _), name in zip(_programs(residuals), module.entries, strict=True)}
     abis = [entry for abi in module.kernel_abis if abi.kernel == kernel.name for entry in abi.entries]
     entries = [_entry_plan(entry, mine, entry_of, job, refusal) for entry in abis]
-    lost = tuple(_check_plan(r, None, job, refusal) for r in mine if id(r) not in entry_of)
+    lost = tuple(_check_plan(r, None, job, refusal) for r in mine if id(r.program) not in entry_of)
     if lost:
         entries.append(EntryPlan(name="", condition="no entry could be made", checks=lost))
     diagnostics = list(kernel.diagnostics)
@@ -167,7 +174,7 @@ def _nothing_known(program: hir.Program, kernel: KernelJob) -> Diagnostic:
 def _entry_plan(
     entry: EntryAbi, mine: Sequence[_Residual], entry_of: dict[int, str], job: OperatorJob, refusal: Diagnostic | None
 ) -> EntryPlan:
-    checks = tuple(_check_plan(r, entry, job, refusal) for r in mine if entry_of.get(id(r)) == entry.name)
+    checks = tuple(_check_plan(r, entry, job, refusal) for r in mine if entry_of.get(id(r.program)) == entry.name)
     condition = alternatives_text(entry.conditions, entry.alternatives)
     generics = tuple(generic.name for generic in entry.generics)
     return EntryPlan(name=entry.name, condition=condition, generics=generics, checks=checks)

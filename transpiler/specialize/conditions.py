@@ -7,6 +7,7 @@ from typing import Any
 
 from transpiler.ir.symbolic import LEAVES, OPERATORS, Sym, leaves_of, to_python
 from transpiler.ir.tir import Condition
+from transpiler.ir.types import DTYPE_TABLE
 from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ScalarSpec, Specialization
 
 ALWAYS = "always"
@@ -81,10 +82,14 @@ def leaf_values(specialization: Specialization) -> Leaves:
 
 def _array_leaves(leaves: Leaves, name: str, array: ArraySpec) -> None:
     leaves["dtype", name] = array.dtype
+    leaves["itemsize", name] = DTYPE_TABLE[array.dtype][1] // 8
     leaves["rank", name] = array.ndim
+    leaves["div", name, "ptr", 0] = array.base_addr_divisible_by
     for axis in range(array.ndim):
         leaves["dim", name, axis] = array.shape_constant[axis]
         leaves["stride", name, axis] = array.stride_constant[axis]
+        leaves["div", name, "dim", axis] = array.shape_divisible_by[axis]
+        leaves["div", name, "stride", axis] = array.stride_divisible_by[axis]
 
 
 def literals(sym: Sym) -> tuple[Any, ...]:
