@@ -102,12 +102,12 @@ def test_a_mistake_of_ours_belongs_to_its_check(source: Path, monkeypatch: pytes
     emit = emit_entry
 
     def sometimes(kernel: object) -> object:
-        if kernel.constants["TILE"] == 64:  # type: ignore[attr-defined]
+        if kernel.constants["FLAG"]:  # type: ignore[attr-defined]
             raise ZeroDivisionError("surprise")
         return emit(kernel)  # type: ignore[arg-type]
 
     monkeypatch.setattr(pipeline, "emit_entry", sometimes)
-    made = translate(source, spec("a", "float16", TILE=16, FLAG=False), spec("b", "float16", TILE=64, FLAG=False))
+    made = translate(source, spec("a", "float16", TILE=16, FLAG=False), spec("b", "float16", TILE=16, FLAG=True))
     checks = {c.specialization.name: c for e in made.plan.kernels[0].entries for c in e.checks}
     assert checks["a"].inputs is not None
     assert [(d.code, "surprise" in d.message) for d in checks["b"].diagnostics] == [("E0900", True)]
