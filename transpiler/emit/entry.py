@@ -57,6 +57,7 @@ def emit_entry(kernel: Kernel, name: str = "") -> EmittedEntry:
     hints: dict[Key, str] = {p: p[1] for p in params}
     hints |= {key: v.hint for key, v in lowering.variables.items()}
     names = name_variables(body, hints, params, called(body) | functions.bases())
+    names_called = called(body).union(*(called(f.fn.body) for f in functions.items))
     body = with_mut(body, {k for k, v in lowering.variables.items() if v.mutable})
     arguments = tuple(_argument(kernel, generics, n, names["param", n]) for _, n in params)
     collected = generics.collected()
@@ -81,7 +82,7 @@ def emit_entry(kernel: Kernel, name: str = "") -> EmittedEntry:
         collected,
         arguments,
         (*kernel.conditions, *(c for s, c in lowering.literals.items() if s not in _known(kernel))),
-        tuple(n for n in DECLARATIONS if n in called(body) or any(n in called(f.fn.body) for f in functions.items)),
+        tuple(n for n in DECLARATIONS if n in names_called),
         (*kernel.holes, *lowering.diagnostics),
         tuple(functions.items),
         kernel.arrays,
