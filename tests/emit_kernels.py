@@ -201,6 +201,17 @@ def kernel(x, y, i, N: ct.Constant[int]):
 """,
         X + 'y = {dtype = "bfloat16", ndim = 2}\ni = "int32"\nN = 32\n',
     ),
+    "wide_loop": (
+        """
+@ct.kernel
+def kernel(x, n):
+    acc = ct.zeros((4, 4), ct.float32)
+    for i in range(0, n, 2):
+        acc = acc + ct.load(x, (ct.astype(i, ct.int32), 0), (4, 4))
+    ct.store(x, (0, 0), acc)
+""",
+        X + 'n = "int64"\n',
+    ),
     "scan_axis": (
         """
 @ct.kernel

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from transpiler.emit.lower import Key, LoopState, Lowering
 from transpiler.ir import rust
+from transpiler.ir.symbolic import leaves_of
 from transpiler.ir.tir import Block, Op, Value
-from transpiler.ir.types import I32, TileTy, TokenTy
+from transpiler.ir.types import I32, I64, TileTy, TokenTy
 
 Pairs = list[tuple[Key, rust.Expr]]
 _ZERO = rust.call("const_i32", rust.Text("0"))
@@ -166,7 +167,7 @@ def _for(low: Lowering, op: Op) -> None:
     plans = _slots(low, op, inits, 1)
     ty = lower.ty
     assert isinstance(ty, TileTy)
-    if ty.dtype != I32:
+    if ty.dtype not in (I32, I64) or (ty.dtype == I64 and not _literal(step)):
         low.hole(op, "E0603", f"a loop over {ty.dtype} can't be written in cutile 0.5")
         return
     induction = body.params[0]
@@ -174,7 +175,7 @@ def _for(low: Lowering, op: Op) -> None:
 
     def write() -> None:
         if raw is not None:
-            low.variable(raw, induction.hint or "i", "i32")
+            low.variable(raw, induction.hint or "i", ty.dtype.rust)
             low.let(induction, rust.call("scalar_to_tile", rust.Var(raw)), op)
         _body(low, op, body, plans)
 
@@ -185,20 +186,20 @@ def _for(low: Lowering, op: Op) -> None:
 
 def _range(bounds: Sequence[rust.Expr], step: Value) -> rust.Expr:
     low, high, by = bounds
-    span = rust.Binary("..", rust.call("to_i32", low), rust.call("to_i32", high))
-    if step.constant == 1:
+    assert isinstance(step.ty, TileTy)
+    to = f"to_{step.ty.dtype.rust}"
+    span = rust.Binary("..", rust.call(to, low), rust.call(to, high))
+    literal = _literal(step)
+    if literal and step.constant == 1 and step.ty.dtype == I32:  # a wide loop needs its step for its type
         return span
-    literal = step.constant is not None and step.op is not None and not _symbolic(step)
     amount: rust.Expr = (
         rust.Text(str(step.constant)) if literal else rust.Binary("as", rust.call("to_i32", by), rust.Text("usize"))
     )
     return rust.Method(span, "step_by", (amount,))
 
 
-def _symbolic(v: Value) -> bool:
-    from transpiler.ir.symbolic import leaves_of
-
-    return v.op is not None and bool(leaves_of(v.op.attrs["sym"]))
+def _literal(v: Value) -> bool:
+    return v.constant is not None and v.op is not None and not leaves_of(v.op.attrs["sym"])
 
 
 def _body(low: Lowering, op: Op, body: Block, plans: list[Key | None]) -> None:

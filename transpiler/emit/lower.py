@@ -111,6 +111,8 @@ class Lowering:
             return (
                 f"{table}_{op.attrs['axis']}" if self.canonical else f"{op.operands[0].hint}_{table}_{op.attrs['axis']}"
             )
+        if op.opcode == "make_tensor":
+            return f"{op.attrs.get('array') or 'made'}_tensor"
         if op.opcode == "access_tile":
             return f"{op.operands[0].hint}_tile"
         if op.opcode == "call":

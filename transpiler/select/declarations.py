@@ -134,6 +134,12 @@ fn to_i32(x: Tile<i32, { [] }>) -> i32 {
     tile_to_scalar(x)
 }
 """,
+    "to_i64": """\
+/// A wide 0-d tile as a loop bound.
+fn to_i64(x: Tile<i64, { [] }>) -> i64 {
+    tile_to_scalar(x)
+}
+""",
     "to_bool": """\
 /// A 0-d tile as a condition.
 fn to_bool(x: Tile<bool, { [] }>) -> bool {
