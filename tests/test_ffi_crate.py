@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -93,6 +94,18 @@ def test_hints_reach_the_library(package: ModuleType) -> None:
     kernel = _bindings(package)._scale_kernel.replace_hints(occupancy=4).replace_hints(num_ctas=2)
     plan = kernel.plan((1,), arguments(RUNS[0][1]))
     assert (plan["occupancy"], plan["num_ctas"], plan["num_worker_warps"]) == (4, 2, None)
+
+
+def test_threads_do_not_share_their_arguments(package: ModuleType, operator: Operator) -> None:
+    kernel = _bindings(package)._scale_kernel
+    wanted = {index: as_json(operator.inputs(index)) for index in (0, 1)}
+
+    def calls(index: int) -> int:
+        args = arguments(RUNS[index][1])
+        return sum(kernel.plan((1,), args) != wanted[index] for _ in range(300))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(calls, (0, 1, 0, 1))) == [0, 0, 0, 0]
 
 
 def _failure(package: ModuleType, kernel: str, index: int, **changes: Any) -> str:

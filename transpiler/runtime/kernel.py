@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -61,8 +62,13 @@ class Kernel:
         self.hints: dict[str, Any] = {}
         self._decorated = frozenset(decorated)
         self._library = library
-        self._function: Any = None
-        self._dtypes = [{BY_NAME[d] for d in p.dtypes} if isinstance(p, Array) else set() for p in self.parameters]
+        numbered = list(enumerate(self.parameters))
+        self._arrays = [(i, p, frozenset(BY_NAME[d] for d in p.dtypes)) for i, p in numbered if isinstance(p, Array)]
+        values = [(i, p.name) for i, p in numbered if isinstance(p, Scalar)]
+        self._scalars = len(values)
+        self._values = [*values, *((i, p.name) for i, p in numbered if isinstance(p, Constant))]
+        self._resolved: dict[int, tuple[int, int, int, int]] = {}
+        self._threads = threading.local()
         library.declare([symbol])
         _counts.setdefault(symbol, 0)
 
@@ -106,42 +112,34 @@ class Kernel:
             raise ArgumentError(f"{self.name} takes {len(self.parameters)} arguments, {len(args)} were given")
         handle = stream_handle(stream)
         device = -1
-        arrays = bytearray()
-        for parameter, dtypes, value in zip(self.parameters, self._dtypes, args, strict=True):
-            if isinstance(parameter, Array):
-                array = self._array(parameter, dtypes, value, handle)
-                device = self._same_device(parameter, device, array.device)
-                arrays += pack_array(array)
-        ffi, _ = self._library.open()
-        texts: list[Any] = []  # keeps the characters alive
-        scalars = self._values(Scalar, args, ffi, texts)
-        constants = self._values(Constant, args, ffi, texts)
-        launch = self._launch_structure(flags, grid, max(device, 0), handle)
-        function = self._function
-        if function is None:
-            function = self._function = self._library.function(self.symbol)
-        status = function(
-            ffi.from_buffer("cutile_tensor[]", arrays), len(arrays) // _TENSOR.size,
-            ffi.from_buffer("cutile_value[]", scalars), len(scalars) // _INTEGER.size,
-            ffi.from_buffer("cutile_value[]", constants), len(constants) // _INTEGER.size,
-            ffi.from_buffer("cutile_launch *", launch),
-        )  # fmt: skip
+        packed = []
+        for index, parameter, dtypes in self._arrays:
+            array = self._array(parameter, dtypes, args[index], handle)
+            device = array.device if device < 0 else self._same_device(parameter, device, array.device)
+            packed.append(pack_array(array))
+        frame = getattr(self._threads, "frame", None) or self._frame()
+        texts: list[tuple[Any, int]] = []  # keeps the characters alive
+        for index, name in self._values:
+            value = args[index]
+            if isinstance(value, str):
+                texts.append(frame.text(value))
+                packed.append(pack_value(value, name, texts[-1][1]))
+            else:
+                packed.append(pack_value(value, name))
+        packed.append(self._launch_structure(flags, grid, max(device, 0), handle))
+        frame.memory[:] = b"".join(packed)
+        status = frame.function(*frame.arguments)
         if status:
             self._library.check(status)
 
-    def _values(self, kind: type, args: Sequence[Any], ffi: Any, texts: list[Any]) -> bytearray:
-        """Pack the scalars or the constants among the arguments."""
-        packed = bytearray()
-        for parameter, value in zip(self.parameters, args, strict=True):
-            if isinstance(parameter, kind):
-                address = 0
-                if isinstance(value, str):
-                    texts.append(ffi.new("char[]", value.encode()))
-                    address = int(ffi.cast("uintptr_t", texts[-1]))
-                packed += pack_value(value, parameter.name, address)
-        return packed
+    def _frame(self) -> _Frame:
+        """Load the library, and make this thread's memory for the arguments of calls."""
+        frame = self._threads.frame = _Frame(
+            self._library, self.symbol, len(self._arrays), self._scalars, len(self._values)
+        )
+        return frame
 
-    def _array(self, parameter: Array, dtypes: set[int], value: Any, stream: int) -> Description:
+    def _array(self, parameter: Array, dtypes: frozenset[int], value: Any, stream: int) -> Description:
         array = describe(value, parameter.name, stream)
         if dtypes and array.dtype not in dtypes:
             raise DTypeError(
@@ -168,12 +166,17 @@ class Kernel:
             raise GridError(f"a grid has 1 to 3 dimensions, not {len(dims)}")
         if min(dims) < 0 or max(dims) > 0xFFFFFFFF:
             raise GridError(f"a grid of {dims} can't be launched")
-        hints = {name: self._hint(name, device) for name in _HINTS} if self.hints else _NO_HINTS
-        level = hints["opt_level"]
-        return _LAUNCH.pack(
-            _LAUNCH.size, flags, *dims, *(1,) * (3 - len(dims)), device, hints["occupancy"] or 0,
-            hints["num_ctas"] or 0, hints["num_worker_warps"] or 0, 0 if level is None else level + 1, stream,
-        )  # fmt: skip
+        resolved = self._resolved.get(device)
+        if resolved is None:
+            resolved = self._resolved[device] = self._resolve_hints(device)
+        return _LAUNCH.pack(_LAUNCH.size, flags, *dims, *_ONES[len(dims) :], device, *resolved, stream)
+
+    def _resolve_hints(self, device: int) -> tuple[int, int, int, int]:
+        """Return the hints in the order of the C structure; 0 means as the decorator says."""
+        values = {name: self._hint(name, device) for name in _HINTS}
+        level = values["opt_level"]
+        rest = (values["occupancy"] or 0, values["num_ctas"] or 0, values["num_worker_warps"] or 0)
+        return (*rest, 0 if level is None else level + 1)
 
     def _hint(self, name: str, device: int) -> int | None:
         value = self.hints.get(name)
@@ -186,7 +189,31 @@ class Kernel:
         return value
 
 
-_NO_HINTS: dict[str, int | None] = dict.fromkeys(_HINTS)
+class _Frame:
+    """The arguments of a thread's calls of one kernel, in memory that the C function reads."""
+
+    def __init__(self, library: _library.Library, symbol: str, arrays: int, scalars: int, values: int) -> None:
+        self._ffi, _ = library.open()
+        ffi = self._ffi
+        values_at = arrays * _TENSOR.size
+        launch_at = values_at + values * _INTEGER.size
+        places = (0, values_at, values_at + scalars * _INTEGER.size, launch_at)
+        self._owner = ffi.new("char[]", launch_at + _LAUNCH.size)
+        self.memory = ffi.buffer(self._owner)
+        self.function = library.function(symbol)
+        kinds = ("cutile_tensor *", "cutile_value *", "cutile_value *", "cutile_launch *")
+        pointers = [ffi.cast(kind, self._owner + place) for kind, place in zip(kinds, places, strict=True)]
+        self.arguments = (
+            pointers[0], arrays, pointers[1], scalars, pointers[2], values - scalars, pointers[3],
+        )  # fmt: skip
+
+    def text(self, value: str) -> tuple[Any, int]:
+        """Return the characters of a str and their address."""
+        characters = self._ffi.new("char[]", value.encode())
+        return characters, int(self._ffi.cast("uintptr_t", characters))
+
+
+_ONES = (1, 1, 1)
 _counts: dict[str, int] = {}
 
 
@@ -244,13 +271,8 @@ def pack_array(array: Description) -> bytes:
 
 def pack_value(value: Any, name: str, text: int = 0) -> bytes:
     """Return the ``cutile_value`` of a scalar or constant; ``text`` is the address of a str's characters."""
-    item = getattr(value, "item", None)
-    if callable(item) and not hasattr(value, "data_ptr"):
-        value = item()  # a NumPy number
     try:
         match value:
-            case None:
-                return _INTEGER.pack(_NONE, 0, 0)
             case bool():
                 return _INTEGER.pack(_BOOL, 0, value)
             case int():
@@ -259,6 +281,11 @@ def pack_value(value: Any, name: str, text: int = 0) -> bytes:
                 return _NUMBER.pack(_FLOAT, 0, value)
             case str():
                 return _ADDRESS.pack(_TEXT, 0, text)
+            case None:
+                return _INTEGER.pack(_NONE, 0, 0)
     except struct.error:
         raise ArgumentError(f"`{name}` is {value}, which doesn't fit into 64 bits") from None
+    item = getattr(value, "item", None)
+    if callable(item) and not hasattr(value, "data_ptr"):
+        return pack_value(item(), name)  # a NumPy number
     raise ArgumentError(f"`{name}` has to be a number or a constant, not {type(value).__name__}")
