@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -20,6 +22,7 @@ from transpiler.rules import table
 from transpiler.spec import ArraySpec, ConstantSpec, ScalarSpec, Specialization
 from transpiler.specialize.kernel import specialize
 
+ROOT = Path(__file__).parents[1]
 _LAUNCH = """
 use std::ffi::c_char;
 use super::{call::Call, choose::Chosen, dispatch::Backend, status::{Failure, Status}};
@@ -167,3 +170,31 @@ def as_json(inputs: CompileInputs) -> dict[str, Any]:
         "num_ctas": inputs.num_ctas,
         "num_worker_warps": inputs.num_worker_warps,
     }
+
+
+# Features that the workspace turns on: with them, what was compiled for it is taken as it is.
+_AS_IN_THE_WORKSPACE = """\
+proc-macro2 = { version = "1", features = ["span-locations"] }
+syn = { version = "2", features = ["full"] }
+"""
+
+
+def cargo_check(folder: Path) -> str:
+    """rustc's errors and warnings about a generated crate ("" for none), reusing what the workspace has built."""
+    shutil.copy(ROOT / "Cargo.lock", folder / "Cargo.lock")
+    manifest = folder / "Cargo.toml"
+    crate = manifest.read_text(encoding="utf-8")
+    manifest.write_text(crate.replace("[dependencies]\n", f"[dependencies]\n{_AS_IN_THE_WORKSPACE}"), encoding="utf-8")
+    profile = folder / "profile.toml"
+    text = (ROOT / "Cargo.toml").read_text(encoding="utf-8")
+    profile.write_text(text[text.index("[profile.release]") :], encoding="utf-8")
+    environment = {**os.environ, "CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))}
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "build_backend/cargo.py"), "check", "--release", "--config", str(profile),
+         "--message-format=short"],
+        cwd=folder, capture_output=True, text=True, check=False, env=environment,
+    )  # fmt: skip
+    if done.returncode:
+        return done.stderr[-6000:]
+    own = tuple(f"{path.name}/" for path in folder.iterdir() if path.is_dir())
+    return "\n".join(line for line in done.stderr.splitlines() if line.startswith(own))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +14,17 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from ffi_build import FakeTensor, Operator, arguments, as_json, build_without_device, load_package, translate, write
+from ffi_build import (
+    FakeTensor,
+    Operator,
+    arguments,
+    as_json,
+    build_without_device,
+    cargo_check,
+    load_package,
+    translate,
+    write,
+)
 
 from transpiler.emit.abi import Argument, EntryAbi, Generic, KernelAbi
 from transpiler.emit.extras import extra_files, render_crate_files
@@ -230,29 +239,7 @@ def test_a_kernel_that_c_cannot_call_is_left_out() -> None:
 # -- The compiler's word ------------------------------------------------------------------------------
 
 
-# Features that the workspace turns on: with them, what was compiled for it is taken as it is.
-_AS_IN_THE_WORKSPACE = """\
-proc-macro2 = { version = "1", features = ["span-locations"] }
-syn = { version = "2", features = ["full"] }
-"""
-
-
 def test_the_generated_crate_compiles_without_a_warning(operator: Operator, tmp_path: Path) -> None:
     """The one slow test: cargo check, in the workspace's target directory and with its lock file."""
     write(tmp_path, [operator])
-    shutil.copy(ROOT / "Cargo.lock", tmp_path / "Cargo.lock")
-    manifest = tmp_path / "Cargo.toml"
-    crate = manifest.read_text(encoding="utf-8")
-    manifest.write_text(crate.replace("[dependencies]\n", f"[dependencies]\n{_AS_IN_THE_WORKSPACE}"), encoding="utf-8")
-    profile = tmp_path / "profile.toml"
-    text = (ROOT / "Cargo.toml").read_text(encoding="utf-8")
-    profile.write_text(text[text.index("[profile.release]") :], encoding="utf-8")
-    environment = {**os.environ, "CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))}
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "build_backend/cargo.py"), "check", "--release", "--config", str(profile),
-         "--message-format=short"],
-        cwd=tmp_path, capture_output=True, text=True, check=False, env=environment,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-6000:]
-    ours = [line for line in done.stderr.splitlines() if line.startswith(("src/", "scaling/"))]
-    assert not ours, "\n".join(ours)
+    assert cargo_check(tmp_path) == ""
