@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
@@ -274,10 +274,5 @@ def _complain(diagnostic: Diagnostic) -> None:
     console(sys.stderr).print(render(diagnostic), soft_wrap=True)
 
 
-def entry_point() -> NoReturn:
-    """Run as a program."""
-    sys.exit(main())
-
-
 if __name__ == "__main__":
-    entry_point()
+    sys.exit(main())

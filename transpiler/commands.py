@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -116,10 +117,12 @@ def _print_file(report: Report, results: Results, options: FileOptions, sources:
 
 
 def _complain(diagnostics: Iterable[Diagnostic], sources: SourceCache, *, warnings: bool = True) -> None:
-    """Print every diagnostic once for its place, with its source line; the first of many."""
+    """Print every diagnostic once for its place, with its source line; warnings where there is nothing worse."""
     seen: dict[tuple[str, ...], Diagnostic] = {}
-    for one in diagnostics:
-        if one.severity == "warning" and not warnings:
+    found = list(diagnostics)
+    hidden = not warnings or any(one.severity == "error" for one in found)
+    for one in found:
+        if one.severity == "warning" and hidden:
             continue
         first = one.message.partition("\n")[0]
         seen.setdefault((one.code, first, one.span.file, str(one.span.line), str(one.span.column)), one)
@@ -171,6 +174,7 @@ def run_batch(options: BatchOptions) -> int:
     if results.translations:
         folder.write(list(results.translations.values()), toolkit.versions(), _crate)
     _finish(report, assemble.diagnostics(results), options.json, _sources(jobs, report))
+    _print_equivalences(results)
     return exit_status(report)
 
 
@@ -215,6 +219,14 @@ def _finish(report: Report, diagnostics: Iterable[Diagnostic], json: Path | None
     out.print(totals_line(report), soft_wrap=True)
     if to_stdout:
         sys.stdout.write(report.to_json())
+
+
+def _print_equivalences(results: Results) -> None:
+    """Say which named equivalences the proofs used, and how often."""
+    used = results.timing.equivalences
+    if used:
+        rows = ", ".join(f"{name} {used[name]}" for name in sorted(used))
+        console(sys.stderr).print(f"equivalences used: {rows}", soft_wrap=True)
 
 
 def _write(path: Path, text: str) -> None:
@@ -297,11 +309,6 @@ def _crate(names: Sequence[str]) -> dict[str, str]:
     return render_crate_files(names)
 
 
-class _silent:  # noqa: N801
-    """No progress."""
-
-    def __enter__(self) -> Callable[[int, str], None]:
-        return lambda _count, _what: None
-
-    def __exit__(self, *_: object) -> None:
-        return None
+def _silent() -> contextlib.AbstractContextManager[Callable[[int, str], None]]:
+    """Show no progress."""
+    return contextlib.nullcontext(lambda _count, _what: None)
