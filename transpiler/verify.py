@@ -16,7 +16,7 @@ from transpiler import toolkit
 from transpiler.diagnostics import Diagnostic, Span, TranspileError, error
 from transpiler.emit.abi import CompileInputs
 from transpiler.report.model import MachineCode, Verdict
-from transpiler.spec import Specialization
+from transpiler.spec import ArraySpec, ListSpec, ParamSpec, ScalarSpec, Specialization
 from transpiler.translation import CheckKey, OperatorPlan, Translation, place_of, read_lines
 
 if TYPE_CHECKING:
@@ -72,6 +72,36 @@ class CheckResult:
     reference_seconds: float = 0.0
 
 
+def parameter_map(spec: Specialization) -> tuple[int, ...] | None:
+    """Our flat parameters' places among the reference's (-1: ours alone); None where both have the same.
+
+    A list of arrays is a table of words: the reference passes its pointer and length, a tensor its
+    pointer, two sizes and two strides.
+    """
+    if not any(isinstance(p, ListSpec) for p in spec.params.values()):
+        return None
+    out: list[int] = []
+    place = 0
+    for p in spec.params.values():
+        ours, theirs = _flat_sizes(p)
+        out += [place + i if i < theirs else -1 for i in range(ours)]
+        place += theirs
+    return tuple(out)
+
+
+def _flat_sizes(p: ParamSpec) -> tuple[int, int]:
+    """How many flat parameters of ours and of the reference a Python parameter becomes."""
+    match p:
+        case ArraySpec():
+            return (1 + 2 * p.ndim,) * 2
+        case ListSpec():
+            return 5, 2
+        case ScalarSpec():
+            return 1, 1
+        case _:
+            return 0, 0
+
+
 class Judge:
     """Does checks one after another; keeps the reference's worker, parsed modules and disassemblies."""
 
@@ -117,10 +147,11 @@ class Judge:
         ours = self.compile(rust, task.inputs, task.target)
         for bytecode, side in ((reference, "reference"), (ours, "translation")):
             self._selfcheck(bytecode, side, task)
-        comparison = self.compare(reference, ours, task.target)
+        mapping = parameter_map(task.specialization)
+        comparison = self.compare(reference, ours, task.target, mapping)
         result = CheckResult("proved", equivalences=comparison.equivalences)
         if not comparison.equal:
-            located = self.compare(reference, ours, task.target, debug=True)
+            located = self.compare(reference, ours, task.target, mapping, debug=True)
             shown = tuple(_difference(d, rust, task) for d in located.differences)
             result = CheckResult("differs", shown, equivalences=comparison.equivalences)
         for arch in self._cubins:
@@ -162,15 +193,19 @@ class Judge:
 
     # The comparison
 
-    def compare(self, reference: bytes, ours: bytes, target: str, *, debug: bool = False) -> Comparison:
+    def compare(
+        self, reference: bytes, ours: bytes, target: str, mapping: tuple[int, ...] | None = None, *, debug: bool = False
+    ) -> Comparison:
         """Compare two bytecodes; equal questions are answered once."""
         from transpiler.tileir import compare
 
         if debug:
-            return compare(_parse(reference, debug=True), _parse(ours, debug=True), target=target)
+            sides = _parse(reference, debug=True), _parse(ours, debug=True)
+            return compare(*sides, target=target, parameter_map=mapping)
         key = (_digest(reference), _digest(ours), target)
         if key not in self._comparisons:
-            self._comparisons[key] = compare(self._entry(reference), self._entry(ours), target=target)
+            sides = self._entry(reference), self._entry(ours)
+            self._comparisons[key] = compare(*sides, target=target, parameter_map=mapping)
         return self._comparisons[key]
 
     def _selfcheck(self, bytecode: bytes, side: str, task: CheckTask) -> None:
