@@ -12,12 +12,11 @@ import emit_kernels
 import pytest
 
 from transpiler import _rust
-from transpiler.diagnostics import TranspileError
+from transpiler.diagnostics import Span, TranspileError
 from transpiler.emit import EmittedModule, compile_inputs, emit_entry, emit_operator
 from transpiler.emit.format import formatted, rustfmt
 from transpiler.emit.inputs import divisor
 from transpiler.emit.naming import snake, unique, upper
-from transpiler.ir import tir
 from transpiler.ir.rust import Line
 from transpiler.spec import Specialization
 from transpiler.toolkit import disassemble
@@ -260,7 +259,7 @@ def test_lines_lead_back_to_python() -> None:
 
 
 def test_lines_survive_rustfmt() -> None:
-    span = tir.Span("f.py", 7, 1)
+    span = Span("f.py", 7, 1)
     lines = [Line("fn f( ) {"), Line(f"    let x: u32 = g({', '.join(['argument'] * 20)});", span), Line("}")]
     after = formatted(lines)
     assert [line.span.line for line in after if "let x" in line.text] == [7]

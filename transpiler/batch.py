@@ -10,6 +10,7 @@ import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from transpiler.diagnostics import Diagnostic, Span, TranspileError
 from transpiler.internal import internal_error
@@ -215,7 +216,7 @@ class _Inline:
         del cost
         self._waiting.append(task)
 
-    def results(self) -> Iterator[tuple[object, object]]:
+    def results(self) -> Iterator[tuple[Any, Any]]:
         while self._waiting:
             task = self._waiting.pop(0)
             yield task, self._handle(task)
