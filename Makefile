@@ -9,7 +9,8 @@ JOBS ?= 2
 # TileGym is a corpus to translate; its own dependencies (torch, ...) are not needed for that.
 TILEGYM := tilegym==1.5.1
 BUILD_REQUIRES = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])
-PIP = $(BIN)/pip install --quiet --disable-pip-version-check
+# TileGym without its dependencies would make pip warn about them every time.
+PIP = $(BIN)/pip install --quiet --disable-pip-version-check --no-warn-conflicts
 RUST_SOURCES := Cargo.toml Cargo.lock build_backend/backend.py $(shell find rust_runtime -name '*.rs' -o -name Cargo.toml)
 CARGO := $(BIN)/python build_backend/cargo.py
 
