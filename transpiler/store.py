@@ -19,6 +19,7 @@ import os
 import shutil
 import signal
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -243,13 +244,24 @@ def _locked(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _signals_held() -> Iterator[None]:
-    """Deliver Ctrl-C and the like after the block: moving into place takes milliseconds."""
-    held = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+    """Handle interrupts after the block.
+
+    By handlers, not by a signal mask: a mask holds back only this thread's signals, and Python runs the handler of
+    a signal that another thread got in the main thread all the same.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # interrupts are raised in the main thread
+        return
+    came: list[int] = []
+    held = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, lambda n, _frame: came.append(n)) for number in held}
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
 
 
 def _reason(exc: Exception) -> str:
