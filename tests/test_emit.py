@@ -16,7 +16,7 @@ from transpiler.diagnostics import Span, TranspileError
 from transpiler.emit import EmittedModule, compile_inputs, emit_entry, emit_operator
 from transpiler.emit.format import formatted, rustfmt
 from transpiler.emit.inputs import divisor
-from transpiler.emit.naming import snake, unique, upper
+from transpiler.emit.naming import function_name, snake, unique, upper
 from transpiler.ir.rust import Line
 from transpiler.spec import Specialization
 from transpiler.toolkit import disassemble
@@ -292,3 +292,16 @@ def kernel(x):
 def test_emission_is_a_function_of_its_input() -> None:
     kernels = [case(*k, n) for n, k in emit_kernels.KERNELS.items()]
     assert [emit(k).text for k in kernels] == [emit(k).text for k in kernels]
+
+
+@pytest.mark.parametrize(
+    ("python", "rust_name"),
+    [("loop", "loop_"), ("_move", "move_"), ("_my_kernel", "my_kernel"), ("MyKernel", "my_kernel")],
+)
+def test_names_of_functions(python: str, rust_name: str) -> None:
+    """Keywords are escaped; a leading underscore would say that a function is unused."""
+    assert function_name(python) == rust_name
+
+
+def test_no_function_of_ours_hides_one_of_the_kernel_language() -> None:
+    assert {"reduce_max", "select", "exp", "convert_tile", "make_partition_view"} <= SURFACE

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from transpiler.diagnostics import Diagnostic
 from transpiler.emit.generics import FunctionGenerics, Generics, declared
-from transpiler.emit.naming import snake
+from transpiler.emit.naming import function_name, snake
 from transpiler.emit.outline import Group
 from transpiler.emit.scopes import name_variables
 from transpiler.ir import rust
@@ -130,7 +130,7 @@ def lower_function(kernel: Kernel, outer: Generics, group: Group, functions: Fun
         with_mut(body, {k for k, v in low.variables.items() if v.mutable}),
         docs=_docs(group),
     )
-    base = snake(group.name).strip("_")
+    base = function_name(group.name)
     arguments = generics.arguments()
     clash = generics.clashes()
     nest = group.pure and not turbofish and not clash

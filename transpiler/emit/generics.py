@@ -62,7 +62,8 @@ class Generics:
         else:
             base = upper(self.kernel.const_names[sym]) if sym in self.kernel.const_names else describe(sym)
             taken = set(self._consts.values()) | set(self._elements.values()) | set(self._params)
-        return unique(base, taken | set(self._dims.values()))
+        # cutile 0.5 mistakes a size called E for the element type of its own pointer functions
+        return unique(base, taken | set(self._dims.values()) | {"E"})
 
     def dims(self, shape: Shape) -> tuple[str, ...]:
         """A shape's dimensions as Rust text."""

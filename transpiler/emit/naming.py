@@ -30,6 +30,12 @@ def snake(name: str) -> str:
     return f"{text}_" if text in KEYWORDS else text
 
 
+def function_name(name: str) -> str:
+    """A Python function's name as a Rust one: without leading underscores (they would mark it as unused)."""
+    text = snake(name).strip("_")
+    return f"{text}_" if text in KEYWORDS else text
+
+
 def upper(name: str) -> str:
     """A Python name as a const generic: upper snake case."""
     text = snake(name).upper().strip("_")

@@ -14,12 +14,13 @@ from transpiler.diagnostics import NO_SPAN, Diagnostic, Span
 from transpiler.emit.abi import EntryAbi, KernelAbi
 from transpiler.emit.entry import EmittedEntry
 from transpiler.emit.format import formatted
-from transpiler.emit.naming import snake, unique
+from transpiler.emit.naming import function_name, snake, unique
 from transpiler.ir import rust
 from transpiler.ir.rust import Line
 from transpiler.ir.symbolic import Sym, to_python
 from transpiler.ir.tir import Condition, Kernel
 from transpiler.resources import templates_dir
+from transpiler.select import SURFACE
 from transpiler.select.declarations import DECLARATIONS, used
 
 _MARK = "// @@body@@"
@@ -53,9 +54,9 @@ class _Group:
 def emit_operator(operator: str, programs: Sequence[tuple[Kernel, EmittedEntry]], source: str = "") -> EmittedModule:
     """Write the module of an operator; entries with the same text become one."""
     groups, places = _group(programs)
-    taken = set(DECLARATIONS)
+    taken = set(DECLARATIONS) | SURFACE
     for group in groups:
-        base = snake(group.kernel.name).strip("_")
+        base = function_name(group.kernel.name)
         for _ in group.entries:
             name = unique(base, taken)
             taken.add(name)
@@ -198,7 +199,7 @@ def _kernel_abi(operator: str, group: _Group) -> KernelAbi:
     return KernelAbi(
         operator,
         kernel.name,
-        f"{snake(operator)}_{snake(kernel.name).strip('_')}",
+        f"{snake(operator)}_{group.names[0]}",
         tuple((p, _role(kernel, p)) for p in kernel.params),
         tuple(entries),
         kernel.hints,

@@ -104,6 +104,7 @@ def _simple(ev: Evaluator, s: hir.Stmt, env: Env) -> None:
         case hir.While():
             _while(ev, s, env)
         case hir.Hole(code, what):
+            ev.opaque = True
             ev.record_hole(HoleError(code, f"{what} has no mapping", s.span))
         case _:
             raise AssertionError(s)

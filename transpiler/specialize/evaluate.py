@@ -71,6 +71,7 @@ class Evaluator(Builder):
         self.const_names: dict[Sym, str] = {}
         self.metadata: set[tuple[str, str]] = set()  # (array, "dim" or "stride") that the kernel reads
         self.sites = 0
+        self.opaque = False  # was a whole statement unmapped?
         self.depth = 0
         self.helper_returns: dict[int, tuple[Value, ...]] = {}
         self.helper_args: dict[int, tuple[tuple[str, Any], ...]] = {}
@@ -105,6 +106,8 @@ class Evaluator(Builder):
 
     def _local(self, name: str, env: Env) -> Val:
         v = env.get(name, Undefined(f"`{name}` isn't assigned on every path to here"))
+        if name not in env and self.opaque:
+            v = HoleVal()  # a statement without a mapping (a nested def, say) may have bound it
         if isinstance(v, HoleVal):
             raise HoleError("", "", self.span, silent=True)
         if isinstance(v, Undefined):
