@@ -119,7 +119,8 @@ def _candidates(leaf: Sym, values: Leaves, sym: Sym) -> tuple[Any, ...]:
         near = [v + d for v in ints for d in (0, 1, -1)]
         peers = [v for k, v in values.items() if k[0] == "param" and type(v) is int]
         powers = [p for p in (*near, *peers) if _is_power(p)] + list(_POWERS) + [present * 2, present // 2]
-        return tuple(dict.fromkeys((present, *powers, *near, *peers, 0, -1)))
+        found = dict.fromkeys((present, *powers, *near, *peers, 0, -1))
+        return tuple(v for v in found if v >= 0 or v in ints or present < 0)  # sizes aren't negative
     if isinstance(present, float):
         return tuple(dict.fromkeys((present, *(v for v in known if isinstance(v, int | float)), 0.0, 1.0, -1.0, 0.5)))
     return tuple(dict.fromkeys((present, *known)))
