@@ -18,6 +18,7 @@ from transpiler.emit.format import formatted, rustfmt
 from transpiler.emit.inputs import divisor
 from transpiler.emit.naming import function_name, snake, unique, upper
 from transpiler.ir.rust import Line
+from transpiler.select import SURFACE
 from transpiler.spec import Specialization
 from transpiler.toolkit import disassemble
 

@@ -182,8 +182,12 @@ def _cubins(text: str) -> tuple[str, ...]:
     return found
 
 
+# What tileiras assembles for.
+_ARCHITECTURES = ("80", "86", "87", "88", "89", "90", "100", "103", "110", "120", "121")
+
+
 def _is_arch(text: str) -> bool:
-    return text.startswith("sm_") and text[3:].rstrip("af").isdecimal() and text[3:].isalnum()
+    return text.startswith("sm_") and text[3:].removesuffix("a").removesuffix("f") in _ARCHITECTURES
 
 
 def _shard(text: str | None) -> tuple[int, int] | None:

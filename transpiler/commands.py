@@ -279,8 +279,17 @@ def run_verify(path: Path, cubins: tuple[str, ...], jobs: int, json: Path | None
     with progress(total, "checks") as advance:
         results: Results = run_checks(translations, Options(cubins=cubins, workers=_workers(jobs, total)), advance)
     report = assemble.report(results, seconds=time.perf_counter() - started)
-    _finish(report, (d for d in assemble.diagnostics(results) if d.severity != "warning"), json, SourceCache())
-    return exit_status(report)
+    found = [d for d in assemble.diagnostics(results) if d.severity != "warning"]
+    uncovered = [_uncovered(path / name) for name in folder.changed(manifest)]
+    _finish(report, (*found, *uncovered), json, SourceCache())
+    return 1 if uncovered else exit_status(report)
+
+
+def _uncovered(path: Path) -> Diagnostic:
+    """A file beside kernel.rs that the checks say nothing of any more."""
+    gone = "was changed since it was written" if path.is_file() else "is missing"
+    message = f"{path.as_posix()} {gone}; the checks don't cover it"
+    return Diagnostic("E0824", message, "translate again to restore it", "error", Span(path.as_posix(), 1, 1))
 
 
 def _stored(folder: OutputFolder, plan: OperatorPlan) -> Translation:

@@ -70,6 +70,20 @@ class OutputFolder:
 
     # Reading
 
+    def changed(self, manifest: Manifest) -> tuple[str, ...]:
+        """Files that aren't as they were written, or are gone; kernel.rs aside, which a check reads as it is."""
+        written = dict(manifest.files)
+        for stored in manifest.operators:
+            name = stored.plan.name
+            written |= {f"{name}/{p}": d for p, d in stored.files.items() if p != KERNEL_FILE}
+        return tuple(path for path, known in sorted(written.items()) if self._digest(path) != known)
+
+    def _digest(self, path: str) -> str | None:
+        try:
+            return digest((self.path / path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):
+            return None
+
     def load(self) -> Manifest:
         """Read the manifest: E0821 when there is none, E0822 when it is damaged."""
         file = self.path / MANIFEST
