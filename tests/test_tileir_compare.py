@@ -364,6 +364,24 @@ def test_the_index_of_a_loop_lies_between_its_bounds() -> None:
         assert judge(*texts).equal == implied
 
 
+def test_a_size_of_a_tensor_view_is_not_negative() -> None:
+    view = "partition_view<tile=(8), tensor_view<?xf32, strides=[?]>>"
+
+    def viewed(size: str, stride: str, fact: str) -> str:
+        return f"""
+  {fact}
+  %w = make_tensor_view %p, shape = [{size}], strides = [{stride}] : tile<i32> -> tensor_view<?xf32, strides=[?]>
+  %t = make_token : token
+  %v = make_partition_view %w : {view}
+  %l, %k = load_view_tko weak %v[%m] token = %t : {view}, tile<i32> -> tile<8xf32>, token
+  %o = print_tko "r", %l : tile<8xf32> -> token"""
+
+    plain = viewed("%n", "%m", "")
+    assert judge(plain, viewed("%a", "%m", "%a = assume bounded<0, ?>, %n : tile<i32>")).equal
+    assert not judge(plain, viewed("%a", "%m", "%a = assume bounded<1, ?>, %n : tile<i32>")).equal
+    assert not judge(plain, viewed("%n", "%a", "%a = assume bounded<0, ?>, %m : tile<i32>")).equal
+
+
 def test_parameters_are_matched_by_the_map() -> None:
     reference = parse(
         program('  %o = print_tko "r", %n, %m : tile<i32>, tile<i32> -> token', "%n: tile<i32>, %m: tile<i32>")

@@ -76,8 +76,8 @@ def implied_by(wanted: str, stated: Iterable[str]) -> bool:
 class Known:
     """Ranges and divisors of integer values that follow from the operations and from given facts.
 
-    Rules: constants; block ids are at least 0 and block counts at least 1; extents of views are at
-    least 0; the index of a loop whose step is at least 1 lies between its bounds; sums,
+    Rules: constants; block ids are at least 0 and block counts at least 1; sizes of tensor views and
+    of their index spaces are at least 0; the index of a loop whose step is at least 1 lies between its bounds; sums,
     differences, products, quotients, remainders, minima, maxima, extensions and choices of such
     values, as long as the result can't overflow.
     """
@@ -242,6 +242,8 @@ class FactChecker:
         theirs, their_nodes, contexts = self._by_value(self._reference)
         mine, my_nodes, my_contexts = self._by_value(self._ours)
         always = {n: {p for p in ps if self._unconditional(contexts[n, p])} for n, ps in theirs.items()}
+        for number in self._extents():
+            always.setdefault(number, set()).add("bounded<0,?>")
         known = Known(self._numbering, always)
         found: list[FactDifference] = []
         reported: set[int] = set()
@@ -266,6 +268,16 @@ class FactChecker:
             if lost or extra:
                 reported.add(number)
         return found + self._check_uses(reported)
+
+    def _extents(self) -> list[int]:
+        """The run-time sizes of the tensor views that both programs make: no view has a negative size."""
+        found = []
+        for number in sorted(self._live):
+            form = self._numbering.form(number)
+            if form.name == "make_tensor_view":
+                sizes = (form.get("shape") or "").count("?")
+                found += self._numbering.args(number)[1 : 1 + sizes]
+        return found
 
     def _as_guarded(self, predicate: str, contexts: set[int], stated: list[tuple[str, set[int]]]) -> bool:
         """Say whether the reference states it wherever ours does: in the same context or in one around it."""
