@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from transpiler.codes import CODES
+from transpiler.corpora import load_manifest
 from transpiler.frontend.callsites import CallSites, read_call_sites
-from transpiler.frontend.defaults import default_specializations
+from transpiler.frontend.defaults import Defaults, default_specializations
 from transpiler.frontend.params import ParamUse, kernel_params
 from transpiler.frontend.program import load_program
 from transpiler.reference.closure import extract_closure
@@ -139,6 +141,123 @@ def test_defaults_for_lists_and_for_unused_parameters() -> None:
     assert isinstance(params["unused"], ArraySpec)
     assert {d.code for d in defaults.diagnostics} == {"W0273"}
     assert all(d.severity == "warning" and d.help for d in defaults.diagnostics)
+
+
+_MODES = """\
+import cuda.tile as ct
+import torch
+
+
+@ct.kernel
+def k(
+    x, y,
+    T: ct.Constant[int], MODE: ct.Constant[int],
+):
+    tile = ct.load(x, index=(ct.bid(0),), shape=(T,))
+    if MODE == 0:
+        ct.store(y, index=(ct.bid(0),), tile=tile)
+    elif MODE == 1:
+        ct.store(y, index=(ct.bid(0),), tile=tile + tile)
+
+
+"""
+
+
+def defaults_of(folder: Path, host: str, launch: str = "ct.launch(None, (1,), k, ") -> tuple[Path, Defaults]:
+    """The defaults of a kernel with the given host code, in which LAUNCH stands for the start of a launch."""
+    path = folder / "modes.py"
+    path.write_text(_MODES + host.replace("LAUNCH", launch))
+    return path, default_specializations(path, "k")
+
+
+def constants(defaults: Defaults) -> dict[str, list[object]]:
+    return {
+        s.name: [p.value for p in s.params.values() if isinstance(p, ConstantSpec)] for s in defaults.specializations
+    }
+
+
+def test_every_launch_is_a_specialization(tmp_path: Path) -> None:
+    host = (
+        "def run(x, y):\n    LAUNCH(x, y, 256, 0))\n    LAUNCH(x, y, 256, 1))\n    LAUNCH(x, y, 256, 0))\n\n\n"
+        "def other(x, y):\n    LAUNCH(x, y, 512, -7))\n    LAUNCH(x, y, 256, 1))\n"
+    )
+    path, found = defaults_of(tmp_path, host)
+    assert constants(found) == {
+        "f16": [256, 0], "bf16": [256, 0], "f32": [256, 0], "f16_ragged": [256, 0], "f16_MODE1": [256, 1],
+        "f16_T512_MODEm7": [512, -7],
+    }  # fmt: skip
+    assert found.diagnostics == ()
+    assert default_specializations(path, "k") == found
+
+
+def test_launches_through_a_helper_are_one_each(tmp_path: Path) -> None:
+    host = (
+        "def launch(args):\n    LAUNCHargs)\n\n\n"
+        "def run(x, y):\n    launch((x, y, 256, 0))\n    launch((x, y, 128, 1))\n"
+    )
+    _, found = defaults_of(tmp_path, host)
+    assert list(constants(found).items())[4:] == [("f16_T128_MODE1", [128, 1])]
+
+
+def test_launches_that_differ_in_dtypes_have_names_of_their_own(tmp_path: Path) -> None:
+    creations = [f"torch.empty((9,), dtype=torch.{dtype})" for dtype in ("float16", "int32", "int8")]
+    host = "def run(x):\n" + "".join(f"    LAUNCH(x, {made}, 256, 0))\n" for made in creations)
+    _, found = defaults_of(tmp_path, host)
+    assert list(constants(found))[4:] == ["f16_2", "f16_3"]
+    dtypes = [p.dtype for s in found.specializations[4:] for p in s.params.values() if isinstance(p, ArraySpec)]
+    assert dtypes == ["float16", "int32", "float16", "int8"]
+
+
+def test_launches_beyond_the_cap_are_counted(tmp_path: Path) -> None:
+    host = "def run(x, y):\n" + "".join(f"    LAUNCH(x, y, 256, {mode}))\n" for mode in range(19))
+    path, found = defaults_of(tmp_path, host)
+    assert [c[1] for c in constants(found).values()][4:] == list(range(1, 16))
+    (warning,) = found.diagnostics
+    assert (warning.code, warning.severity) == ("W0274", "warning")
+    assert "19 different launches: 3 of them" in warning.message
+    assert "256, 16)" in path.read_text().splitlines()[warning.span.line - 1]
+
+
+def test_a_launch_that_cannot_be_read_beside_others_is_a_warning(tmp_path: Path) -> None:
+    host = "def run(x, y, rest):\n    LAUNCH(x, y, 256, 0))\n    LAUNCHtuple(rest))\n"
+    path, found = defaults_of(tmp_path, host)
+    (warning,) = found.diagnostics
+    assert warning.code == "W0272"
+    assert "tuple(rest)" in path.read_text().splitlines()[warning.span.line - 1]
+
+
+@pytest.mark.parametrize("mode", ["mode", "1 if mode else 0"])
+def test_a_variable_with_several_literals_is_assumed(tmp_path: Path, mode: str) -> None:
+    host = f"def run(x, y, mode=1):\n    LAUNCH(x, y, 256, {mode}))\n\n\nrun(None, None, 0)\nrun(None, None, 2)\n"
+    _, found = defaults_of(tmp_path, host)
+    assert {"W0273"} == {d.code for d in found.diagnostics}
+    assert {0, 1} <= {c[1] for c in constants(found).values()} <= {0, 1, 2}
+
+
+def test_assumptions_are_one_warning_at_the_parameter(tmp_path: Path) -> None:
+    path, found = defaults_of(tmp_path, "def run(x, y, cfg):\n    LAUNCH(x, y, cfg.t, cfg.mode))\n")
+    (warning,) = found.diagnostics
+    assert warning.code == "W0273"
+    assert "`T`, `MODE`" in warning.message
+    line = path.read_text().splitlines()[warning.span.line - 1]
+    assert line.startswith("    T: ct.Constant")
+    assert (warning.span.column, warning.span.end_line, warning.span.end_column) == (5, warning.span.line, 6)
+
+
+def test_a_kernel_without_a_launch_is_shown_at_its_def(tmp_path: Path) -> None:
+    path, found = defaults_of(tmp_path, "")
+    assert [d.code for d in found.diagnostics] == ["W0270", "W0273"]
+    assert path.read_text().splitlines()[found.diagnostics[0].span.line - 1] == "def k("
+    assert all("transpile explain E0271" in d.help for d in found.diagnostics)
+
+
+def test_the_example_of_a_spec_can_be_read(tmp_path: Path) -> None:
+    lines = [line[4:] for line in CODES["E0271"].remedy.splitlines() if line.startswith("    ")]
+    spec = tmp_path / "SPEC.toml"
+    spec.write_text("\n".join(lines))
+    (operator,) = load_manifest(spec, "SPEC.toml").operators
+    (softmax,) = operator.kernels
+    assert [s.name for s in softmax.specializations] == ["f16_4096"]
 
 
 def test_reference_accepts_the_defaults() -> None:

@@ -30,6 +30,23 @@ _CONSTRUCT = (
     "Hole: the rest of the file is translated, the place is marked in the Rust, and the exit status is 3."
 )
 
+_SPEC_EXAMPLE = """docs/spec.schema.json is the schema. A SPEC.toml looks like this:
+
+    name = "mine"
+    [[operators]]
+    name = "softmax"
+    path = "softmax.py"
+    [[operators.kernels]]
+    name = "softmax_kernel"
+    [[operators.kernels.specializations]]
+    name = "f16_4096"
+    params.output = {dtype = "float16", ndim = 2, shape_divisible_by = 16, base_addr_divisible_by = 16}
+    params.input = {dtype = "float16", ndim = 2, shape_divisible_by = 16, base_addr_divisible_by = 16}
+    params.n = "int32"      # a run-time scalar
+    params.TILE = 1024      # a ct.Constant
+
+Every parameter of the kernel is named. Give the file with `--spec SPEC.toml`."""
+
 _OWN: dict[str, Code] = {
     "E0101": Code("the file can't be read", "The source file is missing, is a folder, or may not be read.",
                   "Check the path and its permissions."),
@@ -68,7 +85,7 @@ _OWN: dict[str, Code] = {
     "E0270": Code("unknown corpus", "The argument is neither a corpus that comes with transpile, nor a manifest, nor a "
                   "Python file.", "Use a name that the message lists, or a path ending in .toml or .py."),
     "E0271": Code("an unusable manifest", "A SPEC.toml or corpus manifest can't be read, is no TOML, or doesn't fit "
-                  "the schema. The line is where the trouble is.", "docs/spec.schema.json is the schema."),
+                  "the schema. The line is where the trouble is.", _SPEC_EXAMPLE),
     "E0272": Code("a manifest contradicts itself", "An operator has two sources, or two specializations of a kernel "
                   "have one name.", "Give each its own name."),
     "E0273": Code("a manifest's source is missing", "The module or file that an operator names isn't there.",
@@ -152,7 +169,7 @@ _OWN: dict[str, Code] = {
                   "Translate the files one at a time, each with its own `-o`, or rename one."),
     "E0807": Code("nothing is known of a kernel's arguments", "Neither a spec nor a launch in the file says what the "
                   "kernel is called with, so there was nothing to translate it for.",
-                  "Give a SPEC.toml with `--spec`."),
+                  "Give a SPEC.toml with `--spec`; `transpile explain E0271` shows one."),
     "E0811": Code("not a report", "A file given to `merge` isn't JSON that transpile wrote.",
                   "Give the files that `--json` wrote."),
     "E0812": Code("reports that contradict each other", "The reports don't come from shards of one batch: a source, an "
@@ -166,6 +183,9 @@ _OWN: dict[str, Code] = {
                   "version wrote it.", "Translate the sources again."),
     "E0823": Code("the output can't be written", "The disk is full, or the place may not be written to. Nothing was "
                   "changed.", "Choose another place."),
+    "E0824": Code("a file beside kernel.rs was changed", "`transpile verify` checks kernel.rs as it is now. ffi.rs, "
+                  "the bindings and the support code decide which entry runs and with what; one of them isn't as it "
+                  "was written, so the proof doesn't cover what would run.", "Translate again, or undo the change."),
     "E0900": Code("internal error", "Something happened in transpile that must not happen.",
                   "Please report it with the output of a run with TRANSPILE_DEBUG=1."),
     "E0901": Code("a worker process ended", "A worker crashed or was stopped for taking too long; what it was at "
@@ -173,13 +193,17 @@ _OWN: dict[str, Code] = {
     "W0202": Code("a hint is taken from the specialization", "The decorator's hint is an argument of the function that "
                   "makes the kernel.", "State the hint in the specialization."),
     "W0270": Code("no launch was found", "No call of ct.launch in the file launches this kernel, so its "
-                  "specializations were made up.", "Give a SPEC.toml with `--spec`."),
+                  "specializations were made up.", "Give a SPEC.toml with `--spec`; `transpile explain E0271` shows "
+                  "one."),
     "W0271": Code("which kernel is launched is unclear", "The kernel of a launch can't be found out without running "
                   "the file.", "Name the kernel in the launch."),
     "W0272": Code("the arguments of a launch are unclear", "They can't be found out without running the file.",
                   "Pass a tuple, or give a SPEC.toml."),
     "W0273": Code("an argument was assumed", "Nothing in the file says what the kernel gets for this parameter; a "
-                  "plausible value was taken.", "Give a SPEC.toml with `--spec`."),
+                  "plausible value was taken.", "Give a SPEC.toml with `--spec`; `transpile explain E0271` shows one."),
+    "W0274": Code("launches were left out", "The file launches the kernel with more different constants than are "
+                  "checked by default; the message says how many were left out.", "Give a SPEC.toml with `--spec` that "
+                  "names those that matter; `transpile explain E0271` shows one."),
 }  # fmt: skip
 
 CODES: dict[str, Code] = dict(sorted(

@@ -25,6 +25,7 @@ _CREATORS = frozenset({"empty", "zeros", "ones", "full", "rand", "randn", "tenso
 _SAME = frozenset({"contiguous", "clone", "detach", "empty_like", "zeros_like", "ones_like", "requires_grad_"})
 _RESHAPERS = frozenset({"view", "reshape"})
 _MAX_DEPTH = 6
+NO_LAUNCH_HELP = "give a SPEC.toml (`transpile explain E0271` shows one)"
 _RETURN = "return"
 _Chain = tuple[ast.FunctionDef, ...]
 
@@ -33,13 +34,15 @@ _Chain = tuple[ast.FunctionDef, ...]
 class Argument:
     """What a call site says of one argument of a kernel.
 
-    ``value`` is a literal that the host code passes; ``like`` is another argument with the same dtype.
+    ``value`` is a literal that the host code passes, ``choices`` are the literals where a variable may have several;
+    ``like`` is another argument with the same dtype.
     """
 
     text: str
     line: int
     kind: ArgKind = "unknown"
     value: Constant | None = None
+    choices: tuple[Constant, ...] = ()
     power_of_two: bool = False
     dtype: str | None = None
     rank: int | None = None
@@ -116,23 +119,32 @@ class _Reader:
                     sites.append(site)
         launched = {kernel for site in sites for kernel in site.kernels}
         for kernel in sorted(self._arity.keys() - launched):
-            self._warn(
-                "W0270",
-                f"no launch of `{kernel}` was found in {self._source.display}",
-                Span(self._source.display, 1, 1),
-                "give a SPEC.toml, or record real launches with `transpile record`",
-            )
+            message = f"no launch of `{kernel}` was found in {self._source.display}"
+            self._warn("W0270", message, self._kernel_span(kernel), NO_LAUNCH_HELP)
         return CallSites(tuple(sorted(sites, key=lambda site: site.line)), tuple(self._diagnostics))
 
+    def _kernel_span(self, kernel: str) -> Span:
+        """The ``def`` line of a kernel."""
+        for chain in self._functions.get(kernel, []):
+            if len(chain) == 1:
+                return Span(self._source.display, chain[0].lineno, chain[0].col_offset + 1)
+        return Span(self._source.display, 1, 1)
+
     def _contexts(self, call: ast.Call, scope: _Scope, positions: tuple[int, int]) -> list[_Scope]:
-        """One context a caller, where the launching function is handed the kernel."""
-        kernel = _argument(call, positions[0], "kernel")
-        if not scope.chain or not isinstance(kernel, ast.Name) or len(self._kernel_names(kernel, scope, 0)) < 2:
+        """One context a caller, where the launching function is handed the kernel or its arguments as one tuple."""
+        if not scope.chain:
             return [scope]
-        function = scope.chain[-1]
-        callers = self._callers.get(function.name, [])
-        handed = {n.id for c, _ in callers for n in ast.walk(c) if isinstance(n, ast.Name)} & self._arity.keys()
-        return [_Scope(scope.chain, caller) for caller in callers] if handed else [scope]
+        callers = self._callers.get(scope.chain[-1].name, [])
+        handed_kernel = self._is_handed_kernel(_argument(call, positions[0], "kernel"), scope, callers)
+        arguments = _argument(call, positions[1], "kernel_args")
+        handed_tuple = isinstance(arguments, ast.Name) and arguments.id in _parameters(scope.chain[-1])
+        return [_Scope(scope.chain, c) for c in callers] if callers and (handed_kernel or handed_tuple) else [scope]
+
+    def _is_handed_kernel(self, node: ast.expr | None, scope: _Scope, callers: list[tuple[ast.Call, _Scope]]) -> bool:
+        """Whether callers say which of several kernels is launched."""
+        if not isinstance(node, ast.Name) or len(self._kernel_names(node, scope, 0)) < 2:
+            return False
+        return any(isinstance(n, ast.Name) and n.id in self._arity for c, _ in callers for n in ast.walk(c))
 
     def _warn(self, code: str, message: str, span: Span, help_text: str) -> None:
         self._diagnostics.append(Diagnostic(code, message, help_text, "warning", span))
@@ -408,7 +420,18 @@ def _common(found: list[dict[str, object]]) -> dict[str, object]:
         first = {key: value for key, value in first.items() if key in other and other[key] == value}
     if all(_is_power(item) for item in found):
         first["power_of_two"] = True
+    if "value" not in first and (choices := _choices(found)):
+        first["choices"] = choices
     return first
+
+
+def _choices(found: list[dict[str, object]]) -> tuple[object, ...]:
+    """The literals among several possible values."""
+    choices: list[object] = []
+    for item in found:
+        inner = item.get("choices", ())
+        choices += [item["value"]] if "value" in item else inner if isinstance(inner, tuple) else []
+    return tuple(dict.fromkeys(choices))
 
 
 def _kind_of(value: Constant) -> ArgKind:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 
 from transpiler.diagnostics import Diagnostic, Span
-from transpiler.frontend.callsites import Argument, CallSites, read_call_sites
+from transpiler.frontend.callsites import NO_LAUNCH_HELP, Argument, CallSite, CallSites, Constant, read_call_sites
 from transpiler.frontend.params import ParamUse, kernel_params
 from transpiler.frontend.program import load_program
 from transpiler.ir import hir
@@ -21,6 +22,7 @@ _TILE = 64
 _BYTES = 16
 _LATENCY = 2
 _MAX_VARIANTS = 4
+_MAX_LAUNCHES = 16
 _FLAG_KEYWORDS = frozenset({"check_bounds", "allow_tma", "flush_to_zero", "keepdims", "propagate_nan"})
 
 
@@ -35,8 +37,9 @@ class Defaults:
 def default_specializations(source: Path, kernel: str, *, display: str | None = None) -> Defaults:
     """Derive specializations of a kernel from its annotations, its body and its launches in the same file.
 
-    Two or three float dtypes with sizes that 16 divides, one with ragged sizes, and one for each value that a
-    constant is compared with; sizes and flags that no call site states are assumed, which is a warning (W0273).
+    Two or three float dtypes with sizes that 16 divides, one with ragged sizes, one for each further launch, and one
+    for each value that a constant is compared with or may have; values that no call site states are assumed, which
+    is a warning (W0273).
     """
     program = load_program(source, display=display)
     arity = {name: len(program.modules[program.main].functions[name].params) for name in program.kernels}
@@ -45,50 +48,103 @@ def default_specializations(source: Path, kernel: str, *, display: str | None = 
 
 
 class _Deriver:
+    """The specializations of all launches of a kernel: in full for the first, one for each other."""
+
     def __init__(self, program: hir.Program, kernel: str, sites: CallSites) -> None:
-        self._file = program.modules[program.main].path
+        module = program.modules[program.main]
+        self._file = module.path
         self._kernel = kernel
+        self._spans = {param.name: param.span for param in module.functions[kernel].params}
         self._uses = kernel_params(program, kernel)
-        site = next((s for s in sites.of(kernel) if s.arguments and len(s.arguments) == len(self._uses)), None)
-        arguments = site.arguments if site is not None and site.arguments is not None else ()
-        self._arguments = dict(zip((use.name for use in self._uses), arguments, strict=False))
-        self._assumed: dict[str, int] = {}
-        self._diagnostics = [d for d in sites.diagnostics if d.code == "W0270" and f"`{kernel}`" in d.message]
+        self._sites = sites
+        self._assumed: set[str] = set()
+        self._found: list[Specialization] = []
 
     def derive(self) -> Defaults:
         """Build the specializations, the plain ones first."""
-        found = [self._one(tag, dtype, ragged=False) for tag, dtype in _FLOATS]
-        found.append(self._one("f16_ragged", "float16", ragged=True))
-        for use, value in self._alternatives():
-            found.append(
-                self._one(f"f16_{use.name}{_text(value)}", "float16", ragged=False, override={use.name: value})
-            )
-        unique: list[Specialization] = []
-        for item in found:
-            if all(item.params != other.params for other in unique):
-                unique.append(item)
-        for name, line in self._assumed.items():
-            span = Span(self._file, line, 1)
-            self._diagnostics.append(Diagnostic(
-                "W0273", f"what `{self._kernel}` gets for `{name}` is not known from this file: a value was assumed",
-                "give a SPEC.toml, or record real launches with `transpile record`", "warning", span))  # fmt: skip
-        return Defaults(tuple(unique), tuple(self._diagnostics))
+        sites = [s for s in self._sites.of(self._kernel) if s.arguments and len(s.arguments) == len(self._uses)]
+        first = self._launch(sites[0] if sites else None)
+        for tag, dtype in _FLOATS:
+            self._add(first.specialization(tag, dtype))
+        plain = self._found[0]
+        self._add(first.specialization("f16_ragged", "float16", ragged=True))
+        left_out = self._others(plain, sites[1:])
+        for use, value in first.alternatives():
+            name = f"f16_{use.name}{_text(value)}"
+            self._add(first.specialization(name, "float16", override={use.name: value}))
+        return Defaults(tuple(self._found), (*self._site_warnings(sites), *left_out, *self._assumptions()))
 
-    def _alternatives(self) -> Iterator[tuple[ParamUse, bool | int]]:
-        """Values that constants are compared with, and both values of flags, beside the ones assumed already."""
-        count = 0
+    def _launch(self, site: CallSite | None) -> _Launch:
+        arguments = site.arguments if site is not None and site.arguments is not None else ()
+        return _Launch(self._uses, arguments, self._assumed)
+
+    def _others(self, plain: Specialization, sites: list[CallSite]) -> list[Diagnostic]:
+        """Add one specialization for each further launch that differs; a warning says how many were left out."""
+        launches, left_out = [plain.params], []
+        for site in sites:
+            found = self._launch(site).specialization("", "float16")
+            if found.params in launches:
+                continue
+            launches.append(found.params)
+            if len(launches) > _MAX_LAUNCHES:
+                left_out.append(site)
+            else:
+                self._add(found.model_copy(update={"name": _launch_name(plain, found)}))
+        if not left_out:
+            return []
+        message = f"`{self._kernel}` has {len(launches)} different launches: {len(left_out)} of them were left out"
+        return [Diagnostic("W0274", message, NO_LAUNCH_HELP, "warning", Span(self._file, left_out[0].line, 1))]
+
+    def _add(self, item: Specialization) -> None:
+        """Keep a specialization that isn't there yet, under a name of its own."""
+        if any(item.params == other.params for other in self._found):
+            return
+        names = {other.name for other in self._found}
+        name = next(n for n in chain([item.name], (f"{item.name}_{i}" for i in count(2))) if n not in names)
+        self._found.append(item.model_copy(update={"name": name}))
+
+    def _site_warnings(self, readable: list[CallSite]) -> Iterator[Diagnostic]:
+        """That there is no launch, or that some launches can't be read while others can."""
+        unread = {s.line for s in self._sites.of(self._kernel) if s.arguments is None} if readable else set()
+        for item in dict.fromkeys(self._sites.diagnostics):
+            no_launch = item.code == "W0270" and f"`{self._kernel}`" in item.message
+            if no_launch or (item.code == "W0272" and item.span.line in unread):
+                yield item
+
+    def _assumptions(self) -> Iterator[Diagnostic]:
+        names = [use.name for use in self._uses if use.name in self._assumed]
+        if names:
+            shown = ", ".join(f"`{name}`" for name in names)
+            message = f"what `{self._kernel}` gets for {shown} is not known from this file"
+            result = "a value was assumed" if len(names) == 1 else "values were assumed"
+            yield Diagnostic("W0273", f"{message}: {result}", NO_LAUNCH_HELP, "warning", self._spans[names[0]])
+
+
+class _Launch:
+    """The specializations of one launch; the names of parameters whose values it has to assume go to ``assumed``."""
+
+    def __init__(self, uses: tuple[ParamUse, ...], arguments: tuple[Argument, ...], assumed: set[str]) -> None:
+        self._uses = uses
+        self._arguments = dict(zip((use.name for use in uses), arguments, strict=False))
+        self._assumed = assumed
+
+    def alternatives(self) -> Iterator[tuple[ParamUse, Constant]]:
+        """Values that constants may have or are compared with, and both values of flags, beside those assumed."""
+        found = 0
         for use in self._uses:
             if use.role != "constant" or self._argument(use).value is not None:
                 continue
-            values: list[bool | int] = [True] if self._is_flag(use) else []
-            values += [v for v in sorted(use.compared_with) if v != self._constant(use, ragged=False)]
-            for value in values:
-                count += 1
-                if count <= _MAX_VARIANTS:
+            values: list[Constant] = [True] if self._is_flag(use) else []
+            values += [_converted(value, use.kind) for value in self._argument(use).choices]
+            values += sorted(use.compared_with)
+            for value in dict.fromkeys(v for v in values if v != self._constant(use, ragged=False)):
+                found += 1
+                if found <= _MAX_VARIANTS:
                     yield use, value
 
-    def _one(self, name: str, dtype: str, *, ragged: bool, override: dict[str, bool | int] | None = None
-             ) -> Specialization:  # fmt: skip
+    def specialization(self, name: str, dtype: str, *, ragged: bool = False,
+                       override: dict[str, Constant] | None = None) -> Specialization:  # fmt: skip
+        """Make one specialization; ``override`` gives constants other values than the launch does."""
         params: dict[str, ParamSpec] = {}
         for use in self._uses:
             if override and use.name in override:
@@ -120,7 +176,7 @@ class _Deriver:
         rank = use.rank or argument.rank
         if rank is None:
             rank = 1
-            self._assumed[use.name] = use.line
+            self._assumed.add(use.name)
         elif argument.rank is not None and not use.ranks and argument.rank >= use.min_rank:
             rank = argument.rank
         own = self._array_dtype(use, argument, dtype)
@@ -143,13 +199,15 @@ class _Deriver:
             return True
         return use.kind == "bool" or (use.kind == "unknown" and self._argument(use).kind == "bool")
 
-    def _constant(self, use: ParamUse, ragged: bool) -> bool | int | float:
+    def _constant(self, use: ParamUse, ragged: bool) -> Constant:
         """The value that the call site states, or a plausible one."""
         argument = self._argument(use)
         if argument.value is not None:
             return _converted(argument.value, use.kind)
-        if argument.kind == "unknown" or use.kind == "bool":
-            self._assumed[use.name] = use.line
+        if argument.kind == "unknown" or argument.choices or use.kind == "bool":
+            self._assumed.add(use.name)
+        if argument.choices:
+            return _converted(argument.choices[0], use.kind)
         if self._is_flag(use):
             return False
         if use.kind == "float" or (use.kind == "unknown" and argument.kind == "float"):
@@ -174,11 +232,20 @@ def _item_size(dtype: str) -> int:
     return _SIZES[dtype]
 
 
-def _converted(value: bool | int | float, kind: str) -> bool | int | float:
+def _converted(value: Constant, kind: str) -> Constant:
     if kind == "float":
         return float(value)
     return bool(value) if kind == "bool" else value
 
 
-def _text(value: bool | int) -> str:
-    return "" if value is True else str(value)
+def _text(value: Constant | str | None) -> str:
+    return "" if value is True else str(value).replace("-", "m").replace(".", "p").replace("+", "")
+
+
+def _launch_name(plain: Specialization, found: Specialization) -> str:
+    """Name a launch after the constants that the first launch has other values for."""
+    parts = ["f16"]
+    for name, param in found.params.items():
+        if isinstance(param, ConstantSpec) and param != plain.params[name]:
+            parts.append(f"{name}{_text(param.value)}")
+    return "_".join(parts)
