@@ -271,7 +271,7 @@ class FactChecker:
 
     def _extents(self) -> list[int]:
         """The run-time sizes of the tensor views that both programs make: no view has a negative size."""
-        found = []
+        found: list[int] = []
         for number in sorted(self._live):
             form = self._numbering.form(number)
             if form.name == "make_tensor_view":
