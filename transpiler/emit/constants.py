@@ -53,8 +53,8 @@ def _symbolic(value: int, sym: Sym, ty: TileTy, generics: Generics) -> Constant 
     if not ty.shape:
         return Constant(scalar, True)
     ones = rust.shape(("1",) * len(ty.shape))
-    wide = rust.Method(scalar, "reshape", (ones,))
-    return Constant(rust.Method(wide, "broadcast", (rust.shape(generics.dims(ty.shape)),)), True)
+    wide = rust.call("reshape", scalar, ones)
+    return Constant(rust.call("broadcast", wide, rust.shape(generics.dims(ty.shape))), True)
 
 
 def _typed(name: str, text: str, shape: rust.Expr, nest: bool) -> Constant:

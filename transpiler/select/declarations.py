@@ -125,7 +125,7 @@ unsafe fn load_ptr_padded<
 /// A size as a 0-d tile.
 fn to_tile(n: i32) -> Tile<i32, { [] }> {
     let tile: Tile<i32, { [] }> = scalar_to_tile(n);
-    tile.reshape(shape![])
+    reshape(tile, shape![])
 }
 """,
     "to_i32": """\

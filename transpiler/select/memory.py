@@ -28,7 +28,7 @@ ROWS = [
     ),
     form("int_to_ptr", "int_to_ptr($0)", nest=False),
     form("base", "get_tensor_base($tensor)", nest=False),
-    form("offset", "$0.offset_tile($1)", nest=False),
+    form("offset", "addptr_tile($0, $1)", nest=False),
     form(
         "load_ptr",
         "unsafe { load_ptr_padded($0, $ordering, $no_scope, $mask, $padding, Some($token), Latency::<$cycles>) }",
