@@ -517,8 +517,8 @@ def gather_step(text: RustText) -> Iterator[str]:
 
 def offset_doubled(text: RustText) -> Iterator[str]:
     """Read or write at twice the distance."""
-    for call in text.calls("offset_tile"):
-        yield text.replaced((call.args[0], double(text[call.args[0]])))
+    for call in text.calls("addptr_tile"):
+        yield text.replaced((call.args[1], double(text[call.args[1]])))
 
 
 def permutation(text: RustText) -> Iterator[str]:
@@ -532,11 +532,12 @@ def permutation(text: RustText) -> Iterator[str]:
 def broadcast_axis(text: RustText) -> Iterator[str]:
     """Broadcast along the other one of two axes."""
     for call in text.calls("broadcast"):
-        let = text.definition(text[call.receiver], call.span[0]) if call.receiver else None
+        source = call.args[0]
+        let = text.definition(text[source], call.span[0])
         parts = element_and_shape(text[let.type]) if let else None
-        if call.receiver and parts and [d == "1" for d in parts[1]] in ([False, True], [True, False]):
-            turned = f"{text[call.receiver]}.reshape(shape![{', '.join(parts[1][::-1])}])"
-            yield text.replaced((call.receiver, turned))
+        if parts and [d == "1" for d in parts[1]] in ([False, True], [True, False]):
+            turned = f"reshape({text[source]}, shape![{', '.join(parts[1][::-1])}])"
+            yield text.replaced((source, turned))
 
 
 def axis_of(*names: str) -> TextEdit:
