@@ -20,7 +20,7 @@ from transpiler.translation import CheckKey, Failure, OperatorPlan, Timing, Tran
 from transpiler.verify import CheckResult, CheckTask, Judge, RustText, rust_text, tasks_of
 from transpiler.workers import Crash, Pool, Start
 
-_CHUNK = 12
+_CHUNK = 6
 _ASSEMBLING_CHUNK = 2
 _TRANSLATE_FIRST = 1e6
 _TIME_LIMIT = 900.0

@@ -7,6 +7,7 @@ waiting task goes to the next free worker.  Interrupts are the parent's: it ends
 from __future__ import annotations
 
 import contextlib
+import gc
 import heapq
 import multiprocessing
 import os
@@ -142,6 +143,8 @@ class _Worker:
 
 def _serve(connection: Connection, inherited: Sequence[Connection], start: Start) -> None:
     """Do tasks until the parent closes its end; the parent's ends, inherited by the fork, would keep it open."""
+    gc.freeze()  # the parent's objects live as long as we do
+    gc.set_threshold(100_000, 20, 20)  # programs are graphs without cycles; collecting often only costs
     for parents_end in inherited:
         parents_end.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
