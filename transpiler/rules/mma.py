@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transpiler.ir.tir import Value
-from transpiler.ir.types import DType, Shape, TileTy, dim, sizes
+from transpiler.ir.types import DType, Shape, TileTy, sizes
 from transpiler.rules.common import flag
 from transpiler.rules.registry import Rule, unsupported
 from transpiler.specialize.evaluate import Evaluator
@@ -77,5 +77,3 @@ ROWS: tuple[Rule, ...] = (
     Rule("operator.matmul", "x, y, /", "product with a fresh accumulator", _matmul),
     unsupported("cuda.tile.mma_scaled", "not built yet (sm_100)", "x, x_scale, y, y_scale, /, acc"),
 )
-
-_ONE = dim(1)
