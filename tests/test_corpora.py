@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from tools.suite_manifests import liger
+from tools.suite_manifests.common import Suite
+from tools.suite_manifests.common import write as write_suite
 from transpiler.corpora import (
     corpus_names,
     find_module,
@@ -25,6 +28,7 @@ from transpiler.resources import corpus_dir
 from transpiler.spec import ArraySpec, ConstantSpec, Corpus, ScalarSpec, Specialization
 
 ROOT = Path(__file__).parent.parent
+SUITES = [liger.SUITE]
 
 MANIFEST = """\
 name = "mine"
@@ -245,7 +249,7 @@ def test_json_schema_is_up_to_date(request: pytest.FixtureRequest) -> None:
 
 
 def test_named_corpora() -> None:
-    assert {"tilegym", "tilegym-24", "tilegym-core"} <= set(corpus_names())
+    assert {"tilegym", "tilegym-24", "tilegym-core", "tilegym-suites"} <= set(corpus_names())
     assert is_corpus("tilegym-core")
     assert is_corpus("mine.toml")
     assert not is_corpus("kernel.py")
@@ -284,3 +288,24 @@ def test_all_recorded_specializations_are_there() -> None:
     corpora = [load_manifest(path) for path in recorded_files]
     assert sum(len(k.specializations) for c in corpora for o in c.operators for k in o.kernels) == 390
     assert all(isinstance(c, Corpus) and len(c.operators) == 1 for c in corpora)
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
+def test_suites_are_as_their_tools_write_them(suite: Suite, tmp_path: Path) -> None:
+    write_suite(suite, tmp_path)
+    names = [f"{suite.name}.toml", *(f"{suite.name}/{path.name}" for path in (tmp_path / suite.name).iterdir())]
+    kept = corpus_dir() / "suites"
+    assert sorted(names[1:]) == sorted(f"{suite.name}/{path.name}" for path in (kept / suite.name).iterdir())
+    for name in names:
+        assert (tmp_path / name).read_text() == (kept / name).read_text(), name
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
+def test_suites_have_varied_entries_for_each_kernel(suite: Suite) -> None:
+    for operator in load_corpus(str(corpus_dir() / f"suites/{suite.name}.toml")).operators:
+        tree = SourceTree(operator.source.path, operator.source.display)
+        assert {k.name for k in operator.kernels} == {info.name for info in tree.kernels()}
+        for kernel in operator.kernels:
+            dtypes = {tuple(p.dtype for p in s.params.values() if isinstance(p, ArraySpec))
+                      for s in kernel.specializations}  # fmt: skip
+            assert len(dtypes) >= 2, (operator.name, kernel.name)
