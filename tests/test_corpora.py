@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tools.suite_manifests import liger
+from tools.suite_manifests import flashinfer, liger, transformers, unsloth
 from tools.suite_manifests.common import Suite
 from tools.suite_manifests.common import write as write_suite
 from transpiler.corpora import (
@@ -28,7 +28,7 @@ from transpiler.resources import corpus_dir
 from transpiler.spec import ArraySpec, ConstantSpec, Corpus, ScalarSpec, Specialization
 
 ROOT = Path(__file__).parent.parent
-SUITES = [liger.SUITE]
+SUITES = [flashinfer.SUITE, liger.SUITE, transformers.SUITE, unsloth.SUITE]
 
 MANIFEST = """\
 name = "mine"

@@ -8,7 +8,7 @@ shapes and constants that the operator's host code passes, and facts follow from
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,8 @@ I32, I64 = ScalarSpec(dtype="int32"), ScalarSpec(dtype="int64")
 """What a host's int becomes when it isn't a ``ct.Constant``."""
 FLOAT = ScalarSpec(dtype="float32")
 """What a host's float becomes when it isn't a ``ct.Constant``."""
-TAG = {F16: "f16", BF16: "bf16", F32: "f32", F64: "f64"}
+E4M3, E5M2 = "float8_e4m3fn", "float8_e5m2"
+TAG = {F16: "f16", BF16: "bf16", F32: "f32", F64: "f64", E4M3: "e4m3", E5M2: "e5m2"}
 
 Entries = list[Specialization]
 Operator = Callable[[], Mapping[str, Entries]]
@@ -70,7 +71,7 @@ def write(suite: Suite, output: Path) -> None:
     names = []
     for path, operator in suite.operators.items():
         manifest = _operator(suite, path, operator())
-        stem = path.rpartition(".")[2]
+        stem = _stem(path, suite.operators)
         names.append(f"{suite.name}/{stem}.toml")
         corpus = Corpus(name=f"suites/{suite.name}/{stem}", operators=(manifest,))
         (folder / f"{stem}.toml").write_text(to_toml(corpus, comment), encoding="utf-8")
@@ -78,6 +79,13 @@ def write(suite: Suite, output: Path) -> None:
         old.unlink()
     index = Corpus(name=f"suites/{suite.name}", include=tuple(sorted(names)))
     (output / f"{suite.name}.toml").write_text(to_toml(index, comment), encoding="utf-8")
+
+
+def _stem(path: str, paths: Iterable[str]) -> str:
+    """Return a module's own name; where several of the suite have it, their package's name before it."""
+    package, _, name = path.rpartition(".")
+    alike = [other for other in paths if other.rpartition(".")[2] == name]
+    return name if len(alike) == 1 else f"{package.partition('.')[0]}_{name}"
 
 
 def _operator(suite: Suite, path: str, entries: Mapping[str, Entries]) -> OperatorManifest:
@@ -91,7 +99,8 @@ def _operator(suite: Suite, path: str, entries: Mapping[str, Entries]) -> Operat
         KernelManifest(name=kernel, specializations=tuple(_in_order(item, order[kernel]) for item in items))
         for kernel, items in entries.items()
     )
-    return OperatorManifest(name=f"{suite.name}_{path.rpartition('.')[2]}", module=module, kernels=kernels)
+    name = f"{suite.name}_{_stem(path, suite.operators)}"
+    return OperatorManifest(name=name, module=module, kernels=kernels)
 
 
 def _in_order(item: Specialization, names: Sequence[str]) -> Specialization:
