@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import case_format as cf
 import pytest
 
 from transpiler.diagnostics import TranspileError
+from transpiler.ir.trace import RuleTrace, joined
 from transpiler.rules import table
+from transpiler.rules.constructs import CONSTRUCTS
 
 
 @pytest.mark.parametrize("path", cf.all_cases(), ids=lambda p: str(p.relative_to(cf.CASES)))
@@ -23,12 +26,21 @@ def test_case(path: Path, request: pytest.FixtureRequest) -> None:
     assert {k: v.strip() for k, v in got.items() if v.strip()} == expected
 
 
-def test_every_rule_has_a_case() -> None:
-    """A row that no case exercises is a row that nobody checked."""
-    fired: set[str] = set()
+@pytest.fixture(scope="module")
+def trace() -> RuleTrace:
+    """What all cases together exercise."""
+    traces = []
     for path in cf.all_cases():
-        try:
-            fired.update(cf.lower(cf.read(path)).rules_used)
-        except TranspileError:
-            continue
+        with contextlib.suppress(TranspileError):
+            traces.append(cf.lower(cf.read(path)).trace)
+    return joined(traces)
+
+
+def test_every_rule_has_a_case(trace: RuleTrace) -> None:
+    """A row that no case exercises is a row that nobody checked."""
+    fired = trace.names("rule")
     assert [r.key for r in table() if r.status == "exact" and r.key not in fired] == []
+
+
+def test_every_construct_has_a_case(trace: RuleTrace) -> None:
+    assert sorted(trace.names("construct")) == sorted(CONSTRUCTS)

@@ -22,6 +22,7 @@ from transpiler.emit.render import EmittedModule, emit_operator
 from transpiler.frontend import load_program
 from transpiler.internal import internal_error
 from transpiler.ir import hir, tir
+from transpiler.ir.trace import RuleTrace, joined
 from transpiler.jobs import KernelJob, OperatorJob, unknown_kernel
 from transpiler.reference.closure import Closure, extract_closure
 from transpiler.reference.source import SourceTree
@@ -61,7 +62,7 @@ def translate(job: OperatorJob, trace: Trace = lambda _stage, _of, _form: None) 
     kernels = [_kernel_plan(program, job, k, residuals, module, refusals.get(k.name)) for k in job.kernels]
     files, notes = _files(program, job, module)
     kernels = [_noted(kernel, notes, first=index == 0) for index, kernel in enumerate(kernels)]
-    return Translation(_operator_plan(program, job, module, tuple(kernels)), files, closures)
+    return Translation(_operator_plan(program, job, module, tuple(kernels)), files, closures, _traces(programs))
 
 
 def _specialized(program: hir.Program, kernel: str, one: Specialization, trace: Trace, sharing: Sharing) -> _Residual:
@@ -87,6 +88,14 @@ def _programs(residuals: Iterable[_Residual]) -> list[tuple[tir.Kernel, EmittedE
     """Every program that is left once, the ones with most conditions first: they are tried before more general ones."""
     found = {id(r.program): (r.program, r.emitted) for r in residuals if r.program and r.emitted}
     return sorted(found.values(), key=lambda pair: -len(pair[1].conditions))
+
+
+def _traces(programs: Iterable[tuple[tir.Kernel, EmittedEntry]]) -> dict[str, RuleTrace]:
+    """What each kernel's programs were made by."""
+    traces: dict[str, list[RuleTrace]] = {}
+    for program, emitted in programs:
+        traces.setdefault(program.name, []).append(emitted.trace)
+    return {kernel: joined(found) for kernel, found in traces.items()}
 
 
 def _known_kernels(program: hir.Program, job: OperatorJob) -> None:

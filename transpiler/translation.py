@@ -12,6 +12,7 @@ from typing import Literal
 
 from transpiler.diagnostics import Diagnostic, Span
 from transpiler.emit.abi import CompileInputs
+from transpiler.ir.trace import RuleTrace
 from transpiler.reference.closure import Closure
 from transpiler.spec import Model, Specialization
 
@@ -68,11 +69,15 @@ class OperatorPlan(Model):
 
 @dataclass(frozen=True)
 class Translation:
-    """A translated operator: plan, files by their path in the operator's folder, closures by kernel."""
+    """A translated operator: plan, files by their path in the operator's folder, closures and traces by kernel.
+
+    An operator that was read back from its folder has no traces.
+    """
 
     plan: OperatorPlan
     files: dict[str, str]
     closures: dict[str, Closure]
+    traces: dict[str, RuleTrace] = field(default_factory=dict)
 
     @property
     def text(self) -> str:

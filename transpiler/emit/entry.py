@@ -16,6 +16,7 @@ from transpiler.emit.scopes import Key, name_variables
 from transpiler.ir import rust
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import ArrayUse, Condition, Kernel
+from transpiler.ir.trace import RuleTrace, joined
 from transpiler.ir.types import DType
 from transpiler.select.declarations import DECLARATIONS
 
@@ -41,6 +42,7 @@ class EmittedEntry:
     diagnostics: tuple[Diagnostic, ...] = ()
     functions: tuple[Function, ...] = ()
     arrays: dict[str, ArrayUse] = field(default_factory=dict)
+    trace: RuleTrace = field(default_factory=RuleTrace, compare=False)
 
     def abi(self, name: str) -> EntryAbi:
         """The entry's ABI under a name."""
@@ -86,6 +88,7 @@ def emit_entry(kernel: Kernel, name: str = "") -> EmittedEntry:
         (*kernel.holes, *lowering.diagnostics),
         tuple(functions.items),
         kernel.arrays,
+        joined((kernel.trace, functions.trace)),
     )
 
 

@@ -14,6 +14,7 @@ from transpiler.emit.scopes import name_variables
 from transpiler.ir import rust
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import Condition, Kernel, Value
+from transpiler.ir.trace import RuleTrace
 from transpiler.ir.types import TensorTy, ViewTy
 
 Key = Hashable
@@ -35,6 +36,7 @@ class Functions:
     """The functions of one entry, callees before callers."""
 
     items: list[Function] = field(default_factory=list)
+    trace: RuleTrace = field(default_factory=RuleTrace)  # the forms that the entry and its functions are written with
 
     def add(self, base: str, fn: rust.Fn, names: dict[Key, str]) -> str:
         """The id of a function, shared with an equal one."""

@@ -211,6 +211,7 @@ class Lowering:
             self.comments.extend(op.comments)
             self.trailing = self.trailing or op.trailing
             if op.opcode in control.HANDLERS:
+                self.written(op)
                 control.HANDLERS[op.opcode](self, op)
             else:
                 self.plain(op)
@@ -218,7 +219,14 @@ class Lowering:
     def plain(self, op: Op) -> None:
         """An operation without regions."""
         special = SPECIAL.get(op.opcode, Lowering.form)
+        self.written(op)
         special(self, op)
+
+    def written(self, op: Op) -> None:
+        """Record an operation that is written without a row of the table of forms."""
+        key = op.attrs["access"] if op.opcode == "access_tile" else op.opcode
+        if key in WRITTEN and (op.opcode == key or op.opcode == "access_tile"):
+            self.functions.trace.add("form", key, op.span, op.rule)
 
     def form(self, op: Op) -> None:
         """An operation that has a row in the table of forms."""
@@ -226,6 +234,7 @@ class Lowering:
         if row is None:
             self.hole(op, "E0601", f"`{op.opcode}` has no Rust form with these attributes: {_attributes(op)}")
             return
+        self.functions.trace.add("form", row.key, op.span, op.rule)
         operands = self.take(op.operands)
         self.results(op, instantiate(row.expr, parameters(op, self.generics, operands)), row.nest)
 
@@ -401,6 +410,7 @@ def _scan(self: Lowering, op: Op) -> None:
     if row is None:
         self.hole(op, "E0601", f"`scan` has no Rust form with these attributes: {_attributes(op)}")
         return
+    self.functions.trace.add("form", row.key, op.span, op.rule)
     (x,) = self.take(op.operands)
     turned = temporary(self, op, front, rust.call("permute", x, _const_array(order)), "turned")
     scanned = instantiate(row.expr, parameters(inner, self.generics, [turned]))
@@ -487,3 +497,16 @@ SPECIAL: dict[str, Callable[[Lowering, Op], None]] = {
     "give": _give,
     "make_tensor": _make_tensor,
 }
+WRITTEN: dict[str, str] = {
+    "constant": "a literal, or a constant's own declaration",
+    "tensor": "&Tensor<E, { [-1, ..] }>",
+    "scalar": "scalar_to_tile($0)",
+    "assert": "cuda_tile_assert!(to_bool($0), $message)",
+    "load_view": "load_view_raw(&make_partition_view($array, ..), $index, ..), in a function",
+    "store_view": "store_view_raw(&make_partition_view($array, ..), $tile, $index, ..), in a function",
+    "make_tensor": "make_tensor_view($base, $shape, $strides, ..)",
+    "for": "for $i in $lower..$upper { .. }",
+    "loop": "loop { .. }",
+    "if": "if $0 { .. } else { .. }",
+}
+"""Operations that aren't rows of the table of forms, and what is written for them; loads and stores of tiles too."""

@@ -57,6 +57,7 @@ from typing import Any
 
 from transpiler.diagnostics import NO_SPAN, Diagnostic, Span
 from transpiler.ir.symbolic import Sym
+from transpiler.ir.trace import RuleTrace
 from transpiler.ir.types import DType, Type
 
 PURE_EFFECT_FREE = frozenset({"load_view", "load_ptr"})
@@ -172,7 +173,7 @@ class Kernel:
     const_names: dict[Sym, str] = field(default_factory=dict)  # author's names for derived constants
     param_comments: dict[str, str] = field(default_factory=dict)
     aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)  # array -> its alias groups
-    rules_used: dict[str, int] = field(default_factory=dict)  # rule -> how often it fired
+    trace: RuleTrace = field(default_factory=RuleTrace)  # the rules and constructs that it was made by
 
 
 def walk(block: Block) -> Iterator[Op]:

@@ -39,6 +39,11 @@ class Form:
     nest: bool = True
     expr: rust.Expr = field(default=rust.Text(""))
 
+    @property
+    def key(self) -> str:
+        """A unique, stable name for reports: the opcode with its conditions."""
+        return self.opcode + (f" [{', '.join(map(_condition, self.when))}]" if self.when else "")
+
     def matches(self, keys: Keys) -> bool:
         """Whether the row takes an operation with these keys."""
         for name, allowed in self.when:
@@ -59,6 +64,12 @@ def forms(
 ) -> list[Form]:
     """One row for each of several opcodes; ``$op`` in the template is the opcode."""
     return [form(op, template.replace("$op", op), nest=nest, **when) for op in opcodes.split()]
+
+
+def _condition(item: tuple[str, tuple[Hashable, ...] | Not]) -> str:
+    name, allowed = item
+    values = allowed.values if isinstance(allowed, Not) else allowed
+    return f"{name} {'is not' if isinstance(allowed, Not) else 'is'} {' or '.join(map(str, values))}"
 
 
 def _disjoint(a: tuple[Hashable, ...] | Not, b: tuple[Hashable, ...] | Not) -> bool:

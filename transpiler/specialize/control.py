@@ -16,6 +16,7 @@ from transpiler.ir import hir
 from transpiler.ir import symbolic as sy
 from transpiler.ir.tir import Block, Op, Value, walk
 from transpiler.ir.types import DType, TileTy, sizes
+from transpiler.rules.constructs import STATEMENTS
 from transpiler.specialize.evaluate import Env, Evaluator
 from transpiler.specialize.values import (
     Const,
@@ -79,6 +80,8 @@ def run(ev: Evaluator, body: Sequence[hir.Stmt], env: Env, frame: LoopFrame | No
 def _open_statement(ev: Evaluator, s: hir.Stmt) -> None:
     ev.statement += 1
     ev.span = s.span
+    if type(s) in STATEMENTS:
+        ev.construct(STATEMENTS[type(s)])
     if ev.site is None or not s.comments:
         ev.pending_comments.extend(s.comments)
     ev.pending_trailing = s.trailing
@@ -96,6 +99,7 @@ def _guarded(ev: Evaluator, e: hir.Expr, env: Env) -> Val:
 def _simple(ev: Evaluator, s: hir.Stmt, env: Env) -> None:
     match s:
         case hir.Assign(target, value):
+            ev.construct("assignment" if target.name is not None else "unpacking")
             assign(ev, target, _guarded(ev, value, env), env)
         case hir.ExprStmt(value):
             _guarded(ev, value, env)
@@ -150,6 +154,7 @@ def _if(ev: Evaluator, s: hir.If, rest: tuple[hir.Stmt, ...], env: Env, frame: L
         for n in assigned(s.then + s.orelse):
             env[n] = HoleVal()
         return None
+    ev.construct("if, at run time" if known is None else "if, when translating")
     if runtime is None:
         outcome = run(ev, s.then if known else s.orelse, env, frame)
         return None if outcome.exit == "fall" else outcome

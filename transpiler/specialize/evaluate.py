@@ -13,6 +13,7 @@ from transpiler.ir import hir
 from transpiler.ir import symbolic as sy
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import CallSite, Value
+from transpiler.ir.trace import RuleTrace
 from transpiler.ir.types import DTYPE_TABLE, DType
 from transpiler.rules import registry
 from transpiler.specialize.builder import Builder
@@ -67,7 +68,7 @@ class Evaluator(Builder):
         self.program = program
         self.table = table
         self.holes: list[Diagnostic] = []
-        self.rules_used: dict[str, int] = {}
+        self.trace = RuleTrace()
         self.const_names: dict[Sym, str] = {}
         self.metadata: set[tuple[str, str]] = set()  # (array, "dim" or "stride") that the kernel reads
         self.sites = 0
@@ -76,6 +77,10 @@ class Evaluator(Builder):
         self.helper_returns: dict[int, tuple[Value, ...]] = {}
         self.helper_args: dict[int, tuple[tuple[str, Any], ...]] = {}
         self.unroll_counter = 0
+
+    def construct(self, name: str) -> None:
+        """Record that a construct of Python was translated here (a row of :mod:`transpiler.rules.constructs`)."""
+        self.trace.add("construct", name, self.span)
 
     # -- expressions ------------------------------------------------------------------------------
     def eval(self, e: hir.Expr, env: Env) -> Val:
@@ -92,8 +97,10 @@ class Evaluator(Builder):
             case hir.External(name):
                 return self.external(name)
             case hir.Tuple_(items):
+                self.construct("tuple")
                 return TupleVal(tuple(self.eval(i, env) for i in items))
             case hir.Attr(value, name):
+                self.construct("attribute")
                 return self._attribute(self.eval(value, env), name)
             case hir.IfExp():
                 return self._if_expression(e, env)
@@ -120,6 +127,7 @@ class Evaluator(Builder):
         value = self.program.constant(e)
         if value is None:
             raise HoleError("E0203", f"`{e.name}` isn't defined in {e.module}", e.span)
+        self.construct("module-level constant")
         span = self.span
         result = self.eval(value, {})
         self.span = span
@@ -135,7 +143,9 @@ class Evaluator(Builder):
 
     def _if_expression(self, e: hir.IfExp, env: Env) -> Val:
         cond = self.eval(e.cond, env)
-        if (known := self.known_truth(cond)) is not None:
+        known = self.known_truth(cond)
+        self.construct(f"conditional expression, {_when(known)}")
+        if known is not None:
             return self.eval(e.then if known else e.orelse, env)
         from transpiler.specialize.control import if_expression
 
@@ -147,8 +157,10 @@ class Evaluator(Builder):
         if isinstance(left, Const) and _symbolic_bool(left):
             right = self._try_const_right(e, env, left)
             if right is not None:
+                self.construct(f"and/or, {_when(True)}")
                 return right
             known = bool(self.decide(left))
+        self.construct(f"and/or, {_when(known)}")
         if known is not None:
             return left if known == (e.op == "or") else self.eval(e.right, env)
         from transpiler.specialize.control import short_circuit
@@ -214,6 +226,8 @@ class Evaluator(Builder):
         args = tuple(self.eval(a, env) for a in e.args)
         kwargs = {k: self.eval(a, env) for k, a in e.kwargs}
         self.span = e.span if e.span.line else self.span
+        if kwargs:
+            self.construct("keyword argument")
         return self.call(f, args, kwargs)
 
     def call(self, f: Val, args: tuple[Val, ...], kwargs: dict[str, Val]) -> Val:
@@ -243,13 +257,13 @@ class Evaluator(Builder):
 
     def apply(self, row: registry.Rule, args: tuple[Val, ...], kwargs: dict[str, Val]) -> Val:
         """Apply a row to its operands."""
+        self.trace.add("rule", row.key, self.span)
         if row.status == "unsupported":
             self.hole("E0302", f"`{row.callee}` isn't supported: {row.reason}")
         try:
             bound = self.table.bind(row, args, kwargs)
         except TypeError as e:
             self.refuse(f"`{row.callee}`: {e}")
-        self.rules_used[row.key] = self.rules_used.get(row.key, 0) + 1
         outer, self.rule = self.rule, row.key
         try:
             return registry.call(self, row, bound)
@@ -262,6 +276,7 @@ class Evaluator(Builder):
 
         if self.depth >= MAX_CALL_DEPTH:
             self.refuse(f"`{f.name}` calls itself", "cuTile kernels can't recurse")
+        self.construct("helper function")
         env = self._bind_helper(f, args, kwargs)
         span, outer, statement = self.span, self.site, self.statement
         self.sites += 1
@@ -290,6 +305,7 @@ class Evaluator(Builder):
             if p.name not in env:
                 if p.default is None:
                     self.refuse(f"{f.name}() misses the argument '{p.name}'")
+                self.construct("default argument")
                 env[p.name] = self.eval(p.default, {})
         return {name: env[name] for name in names}
 
@@ -302,6 +318,10 @@ class Evaluator(Builder):
         self.holes.append(Diagnostic(hole.code, hole.message, hole.help or f"transpile explain {hole.code}",
                                      "error", span))  # fmt: skip
         self.emit("hole", code=hole.code, message=hole.message)
+
+
+def _when(known: bool | None) -> str:
+    return "at run time" if known is None else "when translating"
 
 
 def _symbolic_bool(v: Val) -> bool:

@@ -25,7 +25,7 @@ def specialize(program: hir.Program, name: str, spec: Specialization, table: Tab
     """Partially evaluate kernel ``name`` of ``program`` for ``spec``.
 
     Unmapped constructs become ``hole`` operations and ``Kernel.holes``.  Raises TranspileError
-    (E0201 unknown kernel, E0210 wrong specialization, E04xx the program is ill-typed).
+    (E0201 unknown kernel, E0212 wrong specialization, E04xx the program is ill-typed).
     """
     function = program.modules[program.main].functions.get(name)
     if function is None:
@@ -47,7 +47,7 @@ def _check_parameters(function: hir.Function, spec: Specialization) -> None:
     if missing or extra:
         parts = [f"misses {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(extra)}"] * bool(extra)
         raise error(
-            "E0210", f"specialization `{spec.name}` of `{function.name}` {' and '.join(parts)}", function.span,
+            "E0212", f"specialization `{spec.name}` of `{function.name}` {' and '.join(parts)}", function.span,
             help=f"the parameters are: {', '.join(names)}",
         )  # fmt: skip
 
@@ -155,7 +155,7 @@ def _finish(ev: Evaluator, function: hir.Function, spec: Specialization) -> Kern
         const_names=ev.const_names,
         param_comments={p.name: p.comment for p in function.params if p.comment},
         aliases={n: p.alias_groups for n, p in spec.params.items() if isinstance(p, (ArraySpec, ListSpec))},
-        rules_used=ev.rules_used,
+        trace=ev.trace,
     )
 
 
