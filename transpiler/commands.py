@@ -66,7 +66,7 @@ def translate_file(options: FileOptions) -> int:
         folder.refuse_foreign()
     job = _file_job(options)
     checked = options.verify and not options.variants
-    workers = _workers(options.jobs, job.check_count if checked else 0)
+    workers = worker_count(options.jobs, job.check_count if checked else 0)
     with progress(job.check_count, "checks") if checked else _silent() as advance:
         results = run_jobs([job], Options(verify=checked, cubins=options.cubins, workers=workers), advance)
     for failed in results.failures.values():
@@ -160,12 +160,12 @@ def run_batch(options: BatchOptions) -> int:
     started = time.perf_counter()
     folder = OutputFolder(options.out)
     folder.refuse_foreign()
-    jobs, unreadable = _batch_jobs(options)
+    jobs, unreadable = source_jobs(options.sources, options.target)
     wanted = None
     if options.shard is not None:
         jobs, wanted = job_lists.shard(jobs, *options.shard)
     total = len(wanted) if wanted is not None else sum(job.check_count for job in jobs)
-    run = Options(cubins=options.cubins, workers=_workers(options.jobs, total), wanted=wanted)
+    run = Options(cubins=options.cubins, workers=worker_count(options.jobs, total), wanted=wanted)
     with progress(total, "checks") as advance:
         results = run_jobs(jobs, run, advance)
     for name, diagnostic in unreadable:
@@ -178,13 +178,13 @@ def run_batch(options: BatchOptions) -> int:
     return exit_status(report)
 
 
-def _batch_jobs(options: BatchOptions) -> tuple[list[OperatorJob], list[tuple[str, Diagnostic]]]:
-    """Make the jobs of all arguments; a source file that can't be read doesn't stop the others."""
+def source_jobs(sources: Sequence[str], target: str | None) -> tuple[list[OperatorJob], list[tuple[str, Diagnostic]]]:
+    """Make the jobs of corpora and files; a source file that can't be read doesn't stop the others."""
     from transpiler.corpora import is_corpus
 
     jobs: list[OperatorJob] = []
     unreadable: list[tuple[str, Diagnostic]] = []
-    for argument in options.sources:
+    for argument in sources:
         if is_corpus(argument):
             jobs += job_lists.corpus_jobs(argument)
         elif not argument.endswith(".py"):
@@ -192,12 +192,12 @@ def _batch_jobs(options: BatchOptions) -> tuple[list[OperatorJob], list[tuple[st
                         help=f"known corpora: {', '.join(_corpus_names())}; or give a path") from None  # fmt: skip
         else:
             try:
-                jobs.append(job_lists.file_job(Path(argument), target=options.target))
+                jobs.append(job_lists.file_job(Path(argument), target=target))
             except TranspileError as exc:
-                if len(options.sources) == 1:
+                if len(sources) == 1:
                     raise
                 unreadable.append((job_lists.operator_name(Path(argument)), exc.diagnostic))
-    jobs = job_lists.with_target(jobs, options.target)
+    jobs = job_lists.with_target(jobs, target)
     job_lists.distinct_names(jobs)
     return jobs, unreadable
 
@@ -212,7 +212,7 @@ def _finish(report: Report, diagnostics: Iterable[Diagnostic], json: Path | None
     """Write the JSON, and print diagnostics, table and totals."""
     to_stdout = json is not None and str(json) == "-"
     if json is not None and not to_stdout:
-        _write(json, report.to_json())
+        write_whole(json, report.to_json())
     _complain(diagnostics, sources)
     out = console(sys.stderr if to_stdout else sys.stdout)
     print_kernels(out, report)
@@ -229,7 +229,7 @@ def _print_equivalences(results: Results) -> None:
         console(sys.stderr).print(f"equivalences used: {rows}", soft_wrap=True)
 
 
-def _write(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
     temporary = path.with_name(f".{path.name}.tmp")
     try:
@@ -277,7 +277,7 @@ def run_verify(path: Path, cubins: tuple[str, ...], jobs: int, json: Path | None
             print(f"{stored.plan.name}/{KERNEL_FILE} was changed since it was written", file=sys.stderr)
     total = sum(kernel.check_count for t in translations for kernel in t.plan.kernels)
     with progress(total, "checks") as advance:
-        results: Results = run_checks(translations, Options(cubins=cubins, workers=_workers(jobs, total)), advance)
+        results: Results = run_checks(translations, Options(cubins=cubins, workers=worker_count(jobs, total)), advance)
     report = assemble.report(results, seconds=time.perf_counter() - started)
     found = [d for d in assemble.diagnostics(results) if d.severity != "warning"]
     uncovered = [_uncovered(path / name) for name in folder.changed(manifest)]
@@ -304,7 +304,7 @@ def _stored(folder: OutputFolder, plan: OperatorPlan) -> Translation:
 # Shared
 
 
-def _workers(asked: int, checks: int) -> int:
+def worker_count(asked: int, checks: int) -> int:
     """How many workers: as asked, or one a core, but no more than there is work for."""
     if asked:
         return asked
