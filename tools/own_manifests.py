@@ -14,34 +14,21 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from own_entries import attention, mamba, matrices
+from own_entries.common import BF16, F16, F32, I32, TAG, Entries, entry, pow2
 from transpiler.corpora import find_module
 from transpiler.manifests import to_toml
 from transpiler.recordings import array_for
 from transpiler.reference.source import SourceTree
-from transpiler.spec import Corpus, Hints, KernelManifest, OperatorManifest, ScalarSpec, Specialization
-
-F16, BF16, F32 = "float16", "bfloat16", "float32"
-TAG = {F16: "f16", BF16: "bf16", F32: "f32", "float64": "f64"}
-I32 = ScalarSpec(dtype="int32")
-Entries = list[Specialization]
+from transpiler.spec import Corpus, KernelManifest, OperatorManifest, ScalarSpec, Specialization
 
 _COMMENT = """Specializations of our own beside the recorded ones.
 Written by tools/own_manifests.py; don't edit."""
 
 
-def entry(name: str, hints: dict[str, Any] | None = None, /, **params: Any) -> Specialization:
-    """Make an entry; its name gets the prefix that tells it from a recorded one."""
-    return Specialization(name=f"own_{name}", params=params, hints=Hints.model_validate(hints or {}))
-
-
 def in_order(item: Specialization, names: tuple[str, ...]) -> Specialization:
     """Put the parameters into the kernel's order."""
     return item.model_copy(update={"params": {name: item.params[name] for name in names}})
-
-
-def pow2(n: int) -> int:
-    """Return the next power of two."""
-    return 1 if n <= 1 else 1 << (n - 1).bit_length()
 
 
 def relu() -> dict[str, Entries]:
@@ -455,6 +442,9 @@ OPERATORS = {
     "tilegym.ops.cutile.splitk_reduce": splitk_reduce,
     "tilegym.ops.cutile.matmul": matmul,
     "tilegym.ops.cutile.bmm": bmm,
+    **attention.OPERATORS,
+    **matrices.OPERATORS,
+    **mamba.OPERATORS,
 }
 
 
