@@ -85,7 +85,7 @@ class _Analysis:
     def _result(self, op: Op) -> Sym:
         match op.opcode:
             case "base":
-                return self._base(op)
+                return Sym("div", (op.attrs["array"], "ptr", 0))
             case "dim" | "stride":
                 return self._metadata(op)
             case "constant":
@@ -108,12 +108,6 @@ class _Analysis:
                 return self[op.operands[0]]
             case _:
                 return ONE
-
-    def _base(self, op: Op) -> Sym:
-        tensor = op.operands[0].op
-        if tensor is not None and tensor.opcode == "make_tensor":
-            return self[tensor.operands[0]]
-        return Sym("div", (op.attrs["array"], "ptr", 0))
 
     def _metadata(self, op: Op) -> Sym:
         tensor = op.operands[0].op

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from transpiler.ir import symbolic as sy
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import Value
-from transpiler.ir.types import I32, DType, TileTy
+from transpiler.ir.types import I32, DType, PtrTy, TileTy
 from transpiler.rules import arith
 from transpiler.rules.common import array_arg
 from transpiler.rules.registry import Rule, unsupported
@@ -103,10 +103,19 @@ def stride_of(ev: Evaluator, a: ArrayVal, axis: int) -> Val:
     return _metadata(ev, a, axis, "stride", a.static_strides[axis])
 
 
+def base_of(ev: Evaluator, a: ArrayVal) -> Value:
+    """The pointer to the first element."""
+    return a.pointer or ev.value("base", (a.tensor,), PtrTy(a.dtype), array=a.root)
+
+
 def _metadata(ev: Evaluator, a: ArrayVal, axis: int, what: str, static: int | None) -> Val:
     ev.metadata.add((a.root, what))
     if static is not None:
         return const(static)
+    if a.sizes:
+        made = a.sizes[axis + a.rank * (what == "stride")]
+        assert made is not None
+        return made
     return ev.value(what, (a.tensor,), TileTy(I32 if a.index_bits == 32 else DType("int64")), axis=axis)
 
 

@@ -20,22 +20,33 @@ def _item(ev: Evaluator, items: Val, index: Val) -> ArrayVal:
     words = _row(ev, items, at)
     base = ev.value("int_to_ptr", (words[0],), PtrTy(items.dtype))
     base = _divisible(ev, items, base, "ptr", 0)
-    dynamic = []
+    sizes: list[Value | None] = []
     for what, statics, first in (
         ("dim", items.static_dims, 1),
         ("stride", items.static_strides, 1 + items.rank),
     ):
         for axis, static in enumerate(statics):
             if static is None:
-                dynamic.append(_size(ev, items, words[first + axis], what, axis))
+                sizes.append(_size(ev, items, words[first + axis], what, axis))
             else:
+                sizes.append(None)
                 ev.decide_equal(Sym(what, (items.root, axis)), sy.lit(static), True)
     known = (*items.static_dims, *items.static_strides)
+    dynamic = [v for v in sizes if v is not None]
     tensor = ev.value(
         "make_tensor", (base, *dynamic), TensorTy(items.dtype, items.rank), array=items.root, static=known
     )
     return ArrayVal(
-        tensor, items.dtype, items.rank, items.root, items.static_dims, items.static_strides, 32, items.may_alias
+        tensor,
+        items.dtype,
+        items.rank,
+        items.root,
+        items.static_dims,
+        items.static_strides,
+        32,
+        items.may_alias,
+        base,
+        tuple(sizes),
     )
 
 

@@ -10,7 +10,7 @@ from transpiler.ir.tir import Value
 from transpiler.ir.types import I32, TOKEN, DType, PtrTy, Shape, TensorTy, TileTy, ViewTy, dim
 from transpiler.rules import arith
 from transpiler.rules.common import array_arg, axis_arg, enum_arg, int_tuple, optional_int
-from transpiler.rules.index import dim_of, stride_of
+from transpiler.rules.index import base_of, dim_of, stride_of
 from transpiler.rules.registry import Rule, unsupported
 from transpiler.specialize.evaluate import Evaluator
 from transpiler.specialize.values import ArrayVal, Const, TupleVal, Val, const
@@ -38,7 +38,7 @@ def _viewed(ev: Evaluator, a: ArrayVal) -> Value:
     singletons = [i for i in range(a.rank) if a.static_dims[i] == 1 and a.static_strides[i] == 1]
     if not singletons:
         return a.tensor
-    base = ev.value("base", (a.tensor,), PtrTy(a.dtype), array=a.root)
+    base = base_of(ev, a)
     dims = [dim_of(ev, a, i) for i in range(a.rank)]
     strides = [stride_of(ev, a, i) for i in range(a.rank)]
     for i in singletons:
@@ -199,7 +199,7 @@ def address(ev: Evaluator, a: ArrayVal, indices: Val, check_bounds: Val, mask: V
             bounds = _and(ev, bounds, _in_bounds(ev, index, dim_of(ev, a, axis)))
         delta = _scaled(ev, index, stride_of(ev, a, axis))
         offset = delta if offset is None else arith.raw_arithmetic(ev, "add", offset, delta)
-    pointer = ev.value("base", (a.tensor,), PtrTy(a.dtype), array=a.root)
+    pointer = base_of(ev, a)
     if offset is not None:
         pointer = ev.broadcast_to(pointer, shape)
         pointer = ev.value("offset", (pointer, offset), PtrTy(a.dtype, shape), array=a.root)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from transpiler.ir.tir import Value
-from transpiler.ir.types import I32, TOKEN, PtrTy, TensorTy, TileTy, dim
+from transpiler.ir.types import I32, TOKEN, DType, PtrTy, TensorTy, TileTy, dim
 from transpiler.rules import arith
 from transpiler.rules.atomics import cast_update, mode_of
 from transpiler.rules.common import array_arg, axis_arg
-from transpiler.rules.index import dim_of, stride_of
+from transpiler.rules.index import base_of, dim_of, stride_of
 from transpiler.rules.memory import U64, Access, index_of, load_tile, padding_of, store_tile, view
 from transpiler.rules.registry import Rule
 from transpiler.specialize.evaluate import Evaluator
@@ -91,26 +92,26 @@ def _slice(ev: Evaluator, array: Val, axis: Val, start: Val, stop: Val) -> Array
     first = ev.tile(start, "start")
     size = arith.arithmetic(ev, "sub", stop, start)
     offset = ev.tile(arith.arithmetic(ev, "mul", first, stride_of(ev, a, at)))
-    base = ev.value("base", (a.tensor,), PtrTy(a.dtype), array=a.root)
-    pointer = ev.value("offset", (base, ev.astype(offset, U64)), PtrTy(a.dtype), array=a.root)
-    return _retiled(ev, a, at, pointer, size)
+    pointer = ev.value("offset", (base_of(ev, a), ev.astype(offset, U64)), PtrTy(a.dtype), array=a.root)
+    return _resized(ev, a, at, pointer, size)
 
 
 def _known(v: Val) -> int | None:
     return v.value if isinstance(v, Const) and isinstance(v.value, int) else None
 
 
-def _retiled(ev: Evaluator, a: ArrayVal, axis: int, pointer: Value, size: Val) -> ArrayVal:
-    static = size.value if isinstance(size, Const) else None
-    if isinstance(size, Const):
-        ev.decide(size)
+def _resized(ev: Evaluator, a: ArrayVal, axis: int, pointer: Value, size: Val) -> ArrayVal:
+    """The array at another base pointer with another size along ``axis``, which no size below 0 can be."""
+    static = ev.decide(size) if isinstance(size, Const) else None
+    index = DType("int64") if a.index_bits == 64 else I32
+    made = None if isinstance(size, Const) else ev.astype(ev.tile(size), index)
+    made = made and ev.value("assume", (made,), TileTy(index), lower=0)
     static_dims = tuple(static if i == axis else d for i, d in enumerate(a.static_dims))
-    dims = [size if i == axis else dim_of(ev, a, i) for i in range(a.rank)]
-    strides = [stride_of(ev, a, i) for i in range(a.rank)]
-    dynamic = [ev.tile(v) for v in (*dims, *strides) if not isinstance(v, Const)]
-    tensor = ev.value("make_tensor", (pointer, *dynamic), TensorTy(a.dtype, a.rank), array=a.root,
-                      static=(*static_dims, *a.static_strides))  # fmt: skip
-    return ArrayVal(tensor, a.dtype, a.rank, a.root, static_dims, a.static_strides, a.index_bits, a.may_alias)
+    old = [*(dim_of(ev, a, i) for i in range(a.rank)), *(stride_of(ev, a, i) for i in range(a.rank))]
+    sizes = tuple(made if i == axis else None if isinstance(v, Const) else ev.tile(v) for i, v in enumerate(old))
+    tensor = ev.value("make_tensor", (pointer, *(v for v in sizes if v is not None)), TensorTy(a.dtype, a.rank),
+                      array=a.root, static=(*static_dims, *a.static_strides))  # fmt: skip
+    return replace(a, tensor=tensor, static_dims=static_dims, pointer=pointer, sizes=sizes)
 
 
 _ACCESS = "check_bounds=True, latency=None, allow_tma=None"

@@ -85,9 +85,10 @@ class RangeVal:
 
 @dataclass(frozen=True, eq=False)
 class ArrayVal:
-    """A tensor: its view value, the alias group it belongs to, and its dims and strides.
+    """A tensor: its view value, the alias group it belongs to, and which dims and strides are static.
 
-    Each dim and stride is a runtime scalar, or a Const where it is static.
+    What was made inside the kernel (a slice, an item of a list) keeps the values it was made of: its ``pointer``,
+    and its ``sizes``, dims then strides, None where static.  A parameter's are read from its tensor.
     """
 
     tensor: Value
@@ -98,6 +99,8 @@ class ArrayVal:
     static_strides: tuple[int | None, ...]
     index_bits: int = 32
     may_alias: bool = False  # its elements may overlap each other
+    pointer: Value | None = None
+    sizes: tuple[Value | None, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
