@@ -1,7 +1,7 @@
 """Write the corpus entries of our own: corpus/tilegym/own/<operator>.toml, for every kernel of tilegym-core
 and for those of tilegym-24 that were never recorded.
 
-    python tools/own_manifests.py [-o corpus/tilegym/own]
+    python -m tools.own_manifests [-o corpus/tilegym/own]
 
 They add what the recorded launches lack: at least two dtypes a kernel, sizes that nothing divides, unaligned and
 strided arrays, and the two modules that TileGym's tests never launch (layer_norm, transpose).  An entry states
@@ -14,8 +14,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from own_entries import attention, mamba, matrices
-from own_entries.common import BF16, F16, F32, I32, TAG, Entries, entry, pow2
+from tools.own_entries import attention, mamba, matrices
+from tools.own_entries.common import BF16, F16, F32, I32, TAG, Entries, entry, pow2
 from transpiler.corpora import find_module
 from transpiler.manifests import to_toml
 from transpiler.recordings import array_for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from own_entries.common import BF16, F16, F32, F32_SCALAR, I32, TAG, Entries, entry, pow2
+from tools.own_entries.common import BF16, F16, F32, F32_SCALAR, I32, TAG, Entries, entry, pow2
 from transpiler.recordings import array_for
 from transpiler.spec import Specialization
 

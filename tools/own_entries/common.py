@@ -1,4 +1,7 @@
-"""What the entries share: dtypes, their short names, how an entry is made."""
+"""Entries of corpus/tilegym/own, one file a family of operators (tools/own_manifests.py writes them).
+
+Here: what they share, dtypes, their short names, how an entry is made.
+"""
 
 from __future__ import annotations
 

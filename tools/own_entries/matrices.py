@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from own_entries.common import BF16, F16, F32, TAG, Entries, entry
+from tools.own_entries.common import BF16, F16, F32, TAG, Entries, entry
 from transpiler.recordings import array_for
 
 E4M3 = "float8_e4m3fn"

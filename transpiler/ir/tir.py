@@ -25,7 +25,7 @@ Opcodes and their attributes (``*`` marks optional ones):
   cmpf                (a, b)  predicate, ordered
   select              (c, a, b)
   convert             (a)     rounding*               from the operand's dtype to the result's
-  bitcast             (a)
+  bitcast pack unpack (a)
   iota                ();  reshape broadcast (a);  permute (a) perm;  cat (a, b) axis
   extract             (a, *index);  insert (value, dst, *index)
   offset              (ptr, off)

@@ -6,11 +6,14 @@ from typing import Any
 
 from transpiler.ir import symbolic as sy
 from transpiler.ir.tir import Value
-from transpiler.ir.types import BOOL, DType, TileTy
+from transpiler.ir.types import BOOL, Dim, DType, TileTy
 from transpiler.rules.common import enum_arg
 from transpiler.rules.registry import Rule, unsupported
+from transpiler.rules.shape import reshape
 from transpiler.specialize.evaluate import Evaluator
-from transpiler.specialize.values import Const, TupleVal, Val, describe
+from transpiler.specialize.values import Const, TupleVal, Val, const, describe
+
+U8 = DType("uint8")
 
 
 def astype(ev: Evaluator, x: Val, dtype: Val, rounding_mode: Val) -> Value:
@@ -55,6 +58,34 @@ def _astile(ev: Evaluator, value: Val, dtype: Val) -> Value:
     return ev.astype(ev.tile(value), d)
 
 
+def _pack(ev: Evaluator, x: Val) -> Value:
+    v = reshape(ev, x, TupleVal((const(-1),)))
+    d = ev.fix(ev.type_of(v).dtype)
+    if d == BOOL:
+        ev.refuse("pack_to_bytes of a bool tile")
+    if d.bits == 8:
+        return v if d == U8 else ev.value("bitcast", (v,), TileTy(U8, ev.type_of(v).shape))
+    return ev.value("pack", (v,), TileTy(U8, (_regrouped(ev, ev.type_of(v).shape[0], d.bits, 8),)))
+
+
+def _unpack(ev: Evaluator, x: Val, dtype: Val) -> Value:
+    v, d = ev.tile(x), ev.fix(ev.dtype_arg(dtype))
+    ty = ev.type_of(v)
+    if ty.dtype != U8 or ty.rank != 1 or d == BOOL:
+        ev.refuse(f"unpack_from_bytes of {ty} to {d}", "it takes a uint8 tile of rank 1 and no bool")
+    if d.bits == 8:
+        return v if d == U8 else ev.value("bitcast", (v,), TileTy(d, ty.shape))
+    return ev.value("unpack", (v,), TileTy(d, (_regrouped(ev, ty.shape[0], 8, d.bits),)))
+
+
+def _regrouped(ev: Evaluator, size: Dim, bits: int, new_bits: int) -> Dim:
+    """The number of elements when ``size`` elements of ``bits`` are taken as elements of ``new_bits``."""
+    if size.value * bits % new_bits:
+        ev.refuse(f"{size.value} elements of {bits} bits can't be taken as elements of {new_bits} bits")
+    factor, op = (bits // new_bits, "mul") if bits > new_bits else (new_bits // bits, "floordiv")
+    return Dim(size.value * bits // new_bits, sy.apply(op, size.sym, sy.lit(factor)))
+
+
 def _python(kind: type) -> Any:
     def lower(ev: Evaluator, x: Val) -> Val:
         if isinstance(x, Const):
@@ -76,8 +107,7 @@ ROWS: tuple[Rule, ...] = (
     Rule("builtins.float", "x, /", "float of a constant", _python(float)),
     Rule("builtins.int", "x, /", "int of a constant", _python(int)),
     Rule("builtins.bool", "x, /", "bool", _python(bool)),
-    unsupported("cuda.tile.pack_to_bytes", "not built yet: pack works on rank 1 only in cutile 0.5", "x, /"),
-    unsupported("cuda.tile.unpack_from_bytes", "not built yet: unpack works on rank 1 only in cutile 0.5",
-                "x, /, dtype"),
+    Rule("cuda.tile.pack_to_bytes", "x, /", "a tile's bytes as a flat uint8 tile", _pack),
+    Rule("cuda.tile.unpack_from_bytes", "x, /, dtype", "a flat uint8 tile as elements of another dtype", _unpack),
     unsupported("cuda.tile.foreign_pointer_dtype", "raw pointers aren't mapped", "pointee_dtype, /"),
 )  # fmt: skip

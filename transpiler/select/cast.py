@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from transpiler.select.forms import form, other_than
+from transpiler.select.forms import form, forms, other_than
 
 FLOAT = ("float", "restricted_float", "generic")
 
@@ -19,4 +19,5 @@ ROWS = [
     form("convert", "trunci_wrap($0)", nest=False, source="int", target="int", width="narrower"),
     form("convert", "bitcast($0)", nest=False, source="int", target="int", width="same"),
     form("bitcast", "bitcast($0)", nest=False),
+    *forms("pack unpack", "$op($0)", nest=False),
 ]

@@ -19,6 +19,7 @@ from transpiler.specialize.values import ArrayVal, Const, HoleError, HoleVal, Li
 
 _FLOAT_TEXT = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _KERNEL_DECORATOR = "cuda.tile.kernel"
+_ENCLOSING = "E0231"  # a variable of an enclosing function
 
 
 def specialize(program: hir.Program, name: str, spec: Specialization, table: Table) -> Kernel:
@@ -206,6 +207,8 @@ def decorator_hints(ev: Evaluator, function: hir.Function) -> dict[str, Any]:
 def _hint_value(ev: Evaluator, e: hir.Expr) -> Any:
     if isinstance(e, hir.Call) and isinstance(e.func, hir.External) and e.func.name == "cuda.tile.ByTarget":
         return {k: v for k, a in e.kwargs if (v := _hint_value(ev, a)) is not None}
+    if isinstance(e, hir.Unsupported) and e.code == _ENCLOSING:
+        return None  # an argument of the function that makes the kernel: each specialization states the hint
     try:
         v = ev.eval(e, {})
     except HoleError as hole:
