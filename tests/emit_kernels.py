@@ -114,6 +114,15 @@ def kernel(x, n):
 """,
         X + 'n = "int32"\n',
     ),
+    "unused_results": (
+        """
+@ct.kernel
+def kernel(x):
+    ct.atomic_add(x, (ct.bid(0), ct.arange(16, dtype=ct.int32)), 1.0)
+    ct.atomic_cas(x, (0, 0), 1.0, 2.0)
+""",
+        X,
+    ),
     "early_return": (
         """
 @ct.kernel

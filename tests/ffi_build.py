@@ -53,7 +53,7 @@ class Operator:
 
     def inputs(self, index: int) -> CompileInputs:
         """What the in-process compiler is given for a specialization."""
-        return compile_inputs(self._entry(index), self.runs[index][1])
+        return compile_inputs(self._entry(index), self.runs[index][1], "sm_90")
 
     def _entry(self, index: int) -> EntryAbi:
         entries = [entry for abi in self.module.kernel_abis for entry in abi.entries]

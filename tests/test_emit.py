@@ -19,7 +19,7 @@ from transpiler.emit.inputs import divisor
 from transpiler.emit.naming import function_name, snake, unique, upper
 from transpiler.ir.rust import Line
 from transpiler.select import SURFACE
-from transpiler.spec import Specialization
+from transpiler.spec import Hints, Specialization
 from transpiler.toolkit import disassemble
 
 CHECK_CRATE = os.environ.get("EMIT_CHECK_CRATE")  # a crate that depends on cutile, to run `cargo check` in
@@ -37,7 +37,7 @@ def emit(*cases: cf.Case) -> EmittedModule:
 def compile_entry(module: EmittedModule, spec: Specialization, index: int = 0, target: str = "sm_90") -> str:
     """Compile the entry that serves a specialization; returns the disassembly."""
     abis = {e.name: e for k in module.kernel_abis for e in k.entries}
-    inputs = compile_inputs(abis[module.entries[index]], spec)
+    inputs = compile_inputs(abis[module.entries[index]], spec, "sm_90")
     bytecode = _rust.Module(module.text, module.module).compile(
         inputs.entry,
         generics=list(inputs.generics),
@@ -205,7 +205,7 @@ def test_sizes_and_dtypes_share_an_entry() -> None:
     assert module.entries == ("kernel", "kernel")
     (entry,) = module.kernel_abis[0].entries
     assert [(g.name, g.kind, str(g.value)) for g in entry.generics] == [("E", "type", "x.dtype"), ("N", "i32", "N")]
-    inputs = [compile_inputs(entry, c.specialization).generics for c in cases]
+    inputs = [compile_inputs(entry, c.specialization, "sm_90").generics for c in cases]
     assert inputs == [("f16", "16"), ("f32", "64")]
 
 
@@ -230,17 +230,42 @@ def kernel(x, N: ct.Constant[int]):
     module = emit(*cases)
     assert module.entries == ("kernel", "kernel")
     (entry,) = module.kernel_abis[0].entries
-    assert compile_inputs(entry, cases[0].specialization).generics == ("f16", "1", "-1", "-1", "16")
-    assert compile_inputs(entry, cases[1].specialization).generics == ("f16", "-1", "1", "-1", "16")
+    assert compile_inputs(entry, cases[0].specialization, "sm_90").generics == ("f16", "1", "-1", "-1", "16")
+    assert compile_inputs(entry, cases[1].specialization, "sm_90").generics == ("f16", "-1", "1", "-1", "16")
     assert "tensor_view<1x?x?xf16" in compile_entry(module, cases[0].specialization)
     assert "tensor_view<?x1x?xf16" in compile_entry(module, cases[1].specialization, 1)
+
+
+def test_an_array_may_have_another_rank_in_another_entry() -> None:
+    python = """
+@ct.kernel
+def kernel(x, FLAT: ct.Constant[bool]):
+    if FLAT:
+        ct.scatter(x, 3, 1.0)
+    else:
+        ct.scatter(x, (ct.bid(0), 3), 1.0)
+"""
+    x = 'x = {{dtype = "float32", ndim = {}}}\nFLAT = {}\n'
+    cases = [case(python, x.format(2, "false")), case(python, x.format(1, "true"))]
+    module = emit(*cases)
+    assert module.entries == ("kernel", "kernel_1")
+    first, second = module.kernel_abis[0].entries
+    assert [str(c.sym) for c in second.conditions] == ["FLAT", "x.strides[0]"]
+    assert [str(c.sym) for c in first.conditions] == ["FLAT", "x.strides[1]", "x.strides[0]"]
+
+
+def test_hints_resolve_for_the_target() -> None:
+    hints = Hints(occupancy="ByTarget(sm_80=2, default=4)", num_ctas=2)
+    assert [hints.resolved("occupancy", t) for t in ("sm_80", "sm_90")] == [2, 4]
+    assert (hints.resolved("num_ctas", "sm_90"), hints.resolved("num_worker_warps", "sm_90")) == (2, None)
+    assert Hints(occupancy="ByTarget(sm_100=8)").resolved("occupancy", "sm_90") is None
 
 
 def test_facts_of_a_specialization() -> None:
     extra = ", shape_divisible_by = [24, 2048], stride_divisible_by = [8, 1], base_addr_divisible_by = 16"
     one = case(_TILED, _x("float16", extra) + "N = 16\nMODE = 0\n")
     (entry,) = emit(one).kernel_abis[0].entries
-    inputs = compile_inputs(entry, one.specialization)
+    inputs = compile_inputs(entry, one.specialization, "sm_90")
     assert inputs.strides == (("x", (-1, 1)),)
     assert inputs.specs == (("x", (8, 1024), (8, 1), 16),)
     assert [divisor(d) for d in (0, 1, 6, 4096)] == [1024, 1, 2, 1024]

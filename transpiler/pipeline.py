@@ -202,7 +202,7 @@ def _check_plan(residual: _Residual, entry: EntryAbi | None, job: OperatorJob, r
         problems = (residual.problem,) if residual.problem is not None else ()
         return plan.model_copy(update={"diagnostics": problems})
     try:
-        return plan.model_copy(update={"inputs": compile_inputs(entry, one)})
+        return plan.model_copy(update={"inputs": compile_inputs(entry, one, plan.target)})
     except TranspileError as exc:
         return plan.model_copy(update={"diagnostics": (exc.diagnostic,)})
 

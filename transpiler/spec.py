@@ -6,6 +6,7 @@ the rest of the program uses them as plain immutable values.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
@@ -146,6 +147,14 @@ class Hints(Model):
     occupancy: int | str | None = None
     num_worker_warps: int | None = None
     opt_level: int | None = None
+
+    def resolved(self, name: str, target: str) -> int | None:
+        """Return a hint for one architecture; text is a ``ByTarget(sm_80=2, default=4)``."""
+        value = getattr(self, name)
+        if not isinstance(value, str):
+            return value if isinstance(value, int) else None
+        values = {key: int(number) for key, number in re.findall(r"(\w+)\s*=\s*(\d+)", value)}
+        return values.get(target, values.get("default"))
 
 
 class Specialization(Model):

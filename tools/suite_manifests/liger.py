@@ -385,11 +385,14 @@ def cross_entropy() -> dict[str, Entries]:
 
 
 def grpo_loss() -> dict[str, Entries]:
-    """Four losses of a token, or one of a sequence; optional inputs are dummies of one element."""
+    """Four losses of a token, or one of a sequence; optional inputs are dummies of one element.
+
+    The ratio is one a sequence: the kernels can't read the host's other form, one a token.
+    """
     found: dict[str, Entries] = {"_grpo_loss_fwd_ct": [], "_grpo_loss_bwd_ct": [], "_grpo_loss_fwd_seq_ct": [],
                                  "_grpo_loss_bwd_seq_ct": []}  # fmt: skip
-    for t, b, length, v, loss, beta, mask, old, ratio, bias in [
-        (BF16, 4, 128, 32768, 0, 0.04, 1, 1, 0, 0), (F16, 2, 33, 5000, 1, 0.0, 0, 1, 1, 0),
+    for t, b, length, v, loss, beta, mask, old, ratio, bias in [  # a row of logits is a power of two or over a block
+        (BF16, 4, 128, 32768, 0, 0.04, 1, 1, 0, 0), (F16, 2, 33, 50257, 1, 0.0, 0, 1, 1, 0),
         (F32, 3, 77, 1024, 2, 0.1, 1, 0, 1, 1), (BF16, 8, 64, 8192, 3, 0.0, 1, 0, 0, 0),
         (F32, 5, 31, 16384, 0, 0.0, 0, 0, 0, 0),
     ]:  # fmt: skip
@@ -402,7 +405,7 @@ def grpo_loss() -> dict[str, Entries]:
             "lse_cache": array(F32, b, length), "B": b, "L": length, "N": v, "temperature": FLOAT, "beta": beta,
             "use_bias_correction_kl": bias, "HAS_COMPLETION_MASK": mask,
         }  # fmt: skip
-        ratios: dict[str, Any] = {"vllm_is_ratio": array(F32, b, length) if ratio else array(F32, 1),
+        ratios: dict[str, Any] = {"vllm_is_ratio": array(F32, b if ratio else 1),
                                   "HAS_VLLM_IS_RATIO": ratio, "vllm_is_ratio_stride": I32}  # fmt: skip
         clips: dict[str, Any] = {"eps_low": FLOAT, "eps_high": FLOAT, "delta": FLOAT}
         token: dict[str, Any] = {

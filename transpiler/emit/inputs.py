@@ -64,8 +64,8 @@ def _stride_divisor(p: ArraySpec, axis: int, viewed: bool) -> int:
     return max(known, 128 // bits) if viewed and p.shape_constant[axis] == 1 else known
 
 
-def compile_inputs(entry: EntryAbi, spec: Specialization) -> CompileInputs:
-    """Evaluate an entry's generics and collect the facts about its arguments."""
+def compile_inputs(entry: EntryAbi, spec: Specialization, target: str) -> CompileInputs:
+    """Evaluate an entry's generics, collect the facts about its arguments, resolve the hints for ``target``."""
     values = leaves(spec)
     strides: list[tuple[str, tuple[int, ...]]] = []
     specs: list[tuple[str, tuple[int, ...], tuple[int, ...], int]] = []
@@ -91,7 +91,7 @@ def compile_inputs(entry: EntryAbi, spec: Specialization) -> CompileInputs:
         strides=tuple(strides),
         specs=tuple(specs),
         scalar_hints=(),
-        occupancy=hints.occupancy if isinstance(hints.occupancy, int) else None,
+        occupancy=hints.resolved("occupancy", target),
         num_ctas=hints.num_ctas,
         num_worker_warps=hints.num_worker_warps,
     )

@@ -243,9 +243,9 @@ class Lowering:
         values = op.results if values is None else values
         if self.is_tail(op):
             self.emit(rust.Tail(e, self.note(op)))
-        elif all(self.uses.count(r) == 0 for r in values):
+        elif all(self.uses.count(r) == 0 for r in values) and (len(values) <= 1 or op.opcode == "call"):
             self.emit(rust.Do(e, self.note(op)))
-        elif len(values) > 1:
+        elif len(values) > 1:  # cutile 0.5 needs the type of several results, unused ones too
             self.flush()
             names = tuple(self.define(r, op) if self.uses.count(r) else None for r in values)
             types = tuple(self.generics.value_type(r) for r in values)

@@ -224,8 +224,8 @@ def _missing(path: Sequence[Condition], entry: EmittedEntry, leaves: Sequence[Sy
     out = []
     for sym in leaves:
         name, axis = sym.args
-        if sym not in known and name in entry.arrays:
-            use = entry.arrays[name]
+        use = entry.arrays.get(name)
+        if sym not in known and use is not None and axis < use.rank:  # in another entry it may have more axes
             out.append(Condition(sym, (use.dims if sym.op == "dim" else use.strides)[axis]))
     return out
 

@@ -156,8 +156,11 @@ def _if(ev: Evaluator, s: hir.If, rest: tuple[hir.Stmt, ...], env: Env, frame: L
         return None
     ev.construct("if, at run time" if known is None else "if, when translating")
     if runtime is None:
-        outcome = run(ev, s.then if known else s.orelse, env, frame)
-        return None if outcome.exit == "fall" else outcome
+        taken = s.then if known else s.orelse
+        if jumps(taken):  # a branch at run time in it may leave early: it needs what follows
+            return run(ev, taken + rest, env, frame)
+        run(ev, taken, env, frame)
+        return None
     if jumps(s.then) or jumps(s.orelse):
         return _branch(ev, runtime, s.then + rest, s.orelse + rest, env, frame)
     _branch(ev, runtime, s.then, s.orelse, env, frame)
