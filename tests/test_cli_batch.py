@@ -13,56 +13,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from batch_corpus import corpus, files, group_members, timeless
 
 from transpiler import cli
-from transpiler.jobs import KernelJob, OperatorJob, display_path, distinct_names, operator_name, shard
+from transpiler.jobs import KernelJob, OperatorJob, display_path, operator_name
+from transpiler.shards import distinct_names, shard
 from transpiler.spec import Specialization
 from transpiler.workers import Crash, Pool
-
-KERNEL = """\
-import cuda.tile as ct
-
-
-@ct.kernel
-def {name}(a, b, TILE: ct.Constant[int]):
-    i = ct.bid(0)
-    x = ct.load(a, index=(i,), shape=(TILE,))
-    ct.store(b, index=(i,), tile={value})
-"""
-MANIFEST = """\
-name = "mine"
-[[operators]]
-name = "{name}"
-path = "{name}.py"
-[[operators.kernels]]
-name = "{name}"
-"""
-SPECIALIZATION = """\
-[[operators.kernels.specializations]]
-name = "{dtype}_{tile}"
-params.a = {{dtype = "{dtype}", ndim = 1}}
-params.b = {{dtype = "{dtype}", ndim = 1}}
-params.TILE = {tile}
-"""
-
-
-def corpus(folder: Path, **values: str) -> Path:
-    """Write a corpus of one-kernel operators, each with four specializations."""
-    text = ""
-    for name, value in values.items():
-        (folder / f"{name}.py").write_text(KERNEL.format(name=name, value=value))
-        head = MANIFEST.format(name=name)
-        text += head if not text else head.partition("\n")[2]
-        for dtype in ("float16", "float32"):
-            text += "".join(SPECIALIZATION.format(dtype=dtype, tile=tile) for tile in (16, 128))
-    path = folder / "corpus.toml"
-    path.write_text(text)
-    return path
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
-
 
 # The pool
 
@@ -124,12 +81,11 @@ def job(name: str, *counts: int) -> OperatorJob:
 def test_shards_share_out_every_check_once(count: int) -> None:
     jobs = [job("a", 40, 3), job("b", 1), job("c", 7, 7)]
     everything = {(j.name, k.name, s.name) for j in jobs for k in j.kernels for s in k.specializations}
-    parts = [shard(jobs, index, count) for index in range(1, count + 1)]
-    assert sorted(key for _, wanted in parts for key in wanted) == sorted(everything)
-    sizes = [len(wanted) for _, wanted in parts]
+    names = [(j.name, [(k.name, [s.name for s in k.specializations]) for k in j.kernels]) for j in jobs]
+    parts = [shard(names, index, count) for index in range(1, count + 1)]
+    assert sorted(key for wanted in parts for key in wanted) == sorted(everything)
+    sizes = [len(wanted) for wanted in parts]
     assert max(sizes) - min(sizes) <= 8
-    for chosen, wanted in parts:
-        assert {j.name for j in chosen} == {operator for operator, _, _ in wanted}
 
 
 def test_names_of_operators_and_paths() -> None:
@@ -176,7 +132,7 @@ def test_hash_seeds_and_workers_change_nothing(tmp_path: Path) -> None:
         done = run(tmp_path, "batch", "corpus.toml", "-j", workers, "-o", name, "--json", f"{name}.json", seed=seed)
         assert done.returncode == 0, done.stderr
     assert files(tmp_path / "a") == files(tmp_path / "b")
-    reports = [_timeless(json.loads((tmp_path / f"{name}.json").read_text())) for name in "ab"]
+    reports = [timeless(json.loads((tmp_path / f"{name}.json").read_text())) for name in "ab"]
     assert reports[0] == reports[1]
 
 
@@ -199,15 +155,8 @@ def test_merged_shards_are_what_one_run_gives(tmp_path: Path, monkeypatch: pytes
         ]
         assert cli.main(command) in (0, 3)
     assert cli.main(["merge", "2.json", "1.json", "--json", "merged.json"]) == 3
-    whole, merged = (_timeless(json.loads((tmp_path / f"{n}.json").read_text())) for n in ("whole", "merged"))
+    whole, merged = (timeless(json.loads((tmp_path / f"{n}.json").read_text())) for n in ("whole", "merged"))
     assert merged == whole
-
-
-def _timeless(value: object) -> object:
-    """A report without its seconds."""
-    if isinstance(value, dict):
-        return {k: _timeless(v) for k, v in value.items() if k not in ("seconds", "reference_seconds")}
-    return [_timeless(item) for item in value] if isinstance(value, list) else value
 
 
 def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -236,26 +185,14 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     assert "Traceback" not in err
     assert "interrupted" in err
     assert files(tmp_path) == before
-    assert not _group_members(child.pid)
+    assert not group_members(child.pid)
 
 
 def _wait_for_worker(child: subprocess.Popen[str]) -> None:
     """Wait until the run has forked its workers."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and child.poll() is None:
-        if len(_group_members(child.pid)) > 2:
+        if len(group_members(child.pid)) > 2:
             return
         time.sleep(0.02)
     raise AssertionError("no workers")
-
-
-def _group_members(group: int) -> list[int]:
-    """Processes of a process group that still run."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                if int(fields[2]) == group and fields[0] != "Z":
-                    found.append(int(entry.name))
-    return found

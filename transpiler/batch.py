@@ -10,15 +10,19 @@ import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from transpiler.diagnostics import Diagnostic, Span, TranspileError
 from transpiler.internal import internal_error
-from transpiler.jobs import OperatorJob, Wanted
+from transpiler.jobs import OperatorJob
 from transpiler.reference.closure import Closure
+from transpiler.shards import Wanted
 from transpiler.translation import CheckKey, Failure, OperatorPlan, Timing, Translation, check_keys
 from transpiler.verify import CheckResult, CheckTask, Judge, RustText, rust_text, tasks_of
 from transpiler.workers import Crash, Pool, Start
+
+if TYPE_CHECKING:
+    from transpiler.cache.checks import CheckMemo
 
 _CHUNK = 6
 _ASSEMBLING_CHUNK = 2
@@ -30,13 +34,14 @@ Progress = Callable[[int, str], None]
 
 @dataclass(frozen=True)
 class Options:
-    """How to run: with checks or without, machine code, workers, and which checks (None: all)."""
+    """How to run: with checks or without, machine code, workers, which checks (None: all), what is known already."""
 
     verify: bool = True
     cubins: tuple[str, ...] = ()
     workers: int = 1
     wanted: Wanted | None = None
     time_limit: float = 120.0
+    memo: CheckMemo | None = None
 
 
 @dataclass
@@ -103,8 +108,10 @@ def _collect(pool: Pool | _Inline, results: Results, options: Options, progress:
         else:
             found = _lost(task, result) if isinstance(result, Crash) else result
             results.checks.update(found)
-            for one in found.values():
+            for key, one in found.items():
                 results.timing.add(one.reference_seconds, one.equivalences)
+                if options.memo is not None:
+                    options.memo.store(key, one)
             progress(len(found), task.checks[0][0].operator)
 
 
@@ -117,8 +124,11 @@ def _submit_checks(
         kernel = translation.plan.kernels[key.kernel].name
         if options.wanted is not None and (key.operator, kernel, task.specialization.name) not in options.wanted:
             continue
+        if decided is None and options.verify and options.memo is not None:
+            decided = options.memo.find(key, rust, translation.closures[kernel], task)
         if decided is not None:
             results.checks[key] = decided
+            results.timing.add(0.0, decided.equivalences)
             progress(1, key.operator)
         elif options.verify:
             groups.setdefault(key.kernel, []).append((key, task))

@@ -95,11 +95,17 @@ def batch(
     target: Annotated[str | None, typer.Option("--target", metavar="ARCH", help="architecture of the checks",
                                                show_default=False)] = None,
     json: Json = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="do everything again, whatever earlier runs found out "
+                                           "(kept in $TRANSPILE_CACHE or the user's cache folder)")] = False,
 ) -> int:  # fmt: skip
-    """Translate and prove whole corpora, in parallel; one failing kernel never stops the rest."""
-    from transpiler.commands import BatchOptions, run_batch
+    """Translate and prove whole corpora, in parallel; one failing kernel never stops the rest.
 
-    return run_batch(BatchOptions(tuple(sources), out, jobs, _shard(shard), _cubins(cubin), _arch(target), json))
+    What an earlier run did and nothing changed of is not done again.
+    """
+    from transpiler.batch_command import BatchOptions, run_batch
+
+    return run_batch(BatchOptions(tuple(sources), out, jobs, _shard(shard), _cubins(cubin), _arch(target), json,
+                                  cached=not no_cache))  # fmt: skip
 
 
 @commands_app.command()

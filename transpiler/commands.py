@@ -5,28 +5,30 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from transpiler import jobs as job_lists
 from transpiler import toolkit
-from transpiler.batch import Options, Results, failure, run_checks, run_jobs
+from transpiler.batch import Options, Results, run_checks, run_jobs
 from transpiler.diagnostics import Diagnostic, Span, TranspileError, error
 from transpiler.jobs import OperatorJob
 from transpiler.reference.closure import Closure
 from transpiler.report import assemble
-from transpiler.report.carets import SourceCache, render_all
+from transpiler.report.carets import SourceCache
 from transpiler.report.merge import merge
 from transpiler.report.model import Report, exit_status
+from transpiler.report.output import complain, finish, source_cache
+from transpiler.report.output import write_whole as write_whole
 from transpiler.report.sarif import diagnostics_of, to_sarif
-from transpiler.report.terminal import console, print_entries, print_kernels, progress, totals_line
+from transpiler.report.terminal import console, print_entries, progress, totals_line
+from transpiler.shards import distinct_names
 from transpiler.store import OutputFolder
 from transpiler.translation import KERNEL_FILE, OperatorPlan, Translation
 from transpiler.workers import usable_cores
 
 _CHECKS_A_WORKER = 4
-_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -45,19 +47,6 @@ class FileOptions:
     jobs: int = 0
 
 
-@dataclass(frozen=True)
-class BatchOptions:
-    """``transpile batch``."""
-
-    sources: tuple[str, ...]
-    out: Path
-    jobs: int
-    shard: tuple[int, int] | None
-    cubins: tuple[str, ...]
-    target: str | None
-    json: Path | None
-
-
 def translate_file(options: FileOptions) -> int:
     """Translate a file, prove it, write DIR and print the results."""
     started = time.perf_counter()
@@ -66,9 +55,9 @@ def translate_file(options: FileOptions) -> int:
         folder.refuse_foreign()
     job = _file_job(options)
     checked = options.verify and not options.variants
-    workers = worker_count(options.jobs, job.check_count if checked else 0)
+    count = worker_count(options.jobs, job.check_count if checked else 0)
     with progress(job.check_count, "checks") if checked else _silent() as advance:
-        results = run_jobs([job], Options(verify=checked, cubins=options.cubins, workers=workers), advance)
+        results = run_jobs([job], Options(verify=checked, cubins=options.cubins, workers=count), advance)
     for failed in results.failures.values():
         raise TranspileError(failed.diagnostic)
     report = assemble.report(results, seconds=time.perf_counter() - started)
@@ -76,7 +65,7 @@ def translate_file(options: FileOptions) -> int:
         assemble.drop_checks(report)
     else:
         folder.write(list(results.translations.values()), toolkit.versions(), _crate)
-    _print_file(report, results, options, _sources([job], report))
+    _print_file(report, results, options, source_cache({job.name: job.path}, report))
     return exit_status(report)
 
 
@@ -107,41 +96,13 @@ def _print_file(report: Report, results: Results, options: FileOptions, sources:
     if options.format == "sarif":
         sys.stdout.write(to_sarif(report))
         return
-    _complain(assemble.diagnostics(results), sources, warnings=not options.variants)
+    complain(assemble.diagnostics(results), sources, warnings=not options.variants)
     out = console(sys.stdout)
     print_entries(out, report)
     if not options.variants:
         print(totals_line(report))
         for operator in report.operators:
             print(f"wrote {(options.out / operator.name / KERNEL_FILE).as_posix()}")
-
-
-def _complain(diagnostics: Iterable[Diagnostic], sources: SourceCache, *, warnings: bool = True) -> None:
-    """Print every diagnostic once for its place, with its source line; warnings where there is nothing worse."""
-    seen: dict[tuple[str, ...], Diagnostic] = {}
-    found = list(diagnostics)
-    hidden = not warnings or any(one.severity == "error" for one in found)
-    for one in found:
-        if one.severity == "warning" and hidden:
-            continue
-        first = one.message.partition("\n")[0]
-        seen.setdefault((one.code, first, one.span.file, str(one.span.line), str(one.span.column)), one)
-    rows = list(seen.values())
-    err = console(sys.stderr)
-    for text in render_all(rows[:_SHOWN], sources):
-        err.print(text, soft_wrap=True)
-    if len(rows) > _SHOWN:
-        err.print(f"and {len(rows) - _SHOWN} more diagnostics; --json or --format json has them all")
-
-
-def _sources(jobs: Sequence[OperatorJob], report: Report) -> SourceCache:
-    """Find sources by the paths that the report shows."""
-    paths = {job.name: job.path for job in jobs}
-    cache = SourceCache()
-    for operator in report.operators:
-        if operator.name in paths:
-            cache.add_tree(operator.source, paths[operator.name])
-    return cache
 
 
 def dump_file(options: FileOptions, stage: str) -> int:
@@ -152,93 +113,22 @@ def dump_file(options: FileOptions, stage: str) -> int:
     return 0
 
 
-# batch
-
-
-def run_batch(options: BatchOptions) -> int:
-    """Translate and prove corpora and files, write DIR, print a table and the totals."""
-    started = time.perf_counter()
-    folder = OutputFolder(options.out)
-    folder.refuse_foreign()
-    jobs, unreadable = source_jobs(options.sources, options.target)
-    wanted = None
-    if options.shard is not None:
-        jobs, wanted = job_lists.shard(jobs, *options.shard)
-    total = len(wanted) if wanted is not None else sum(job.check_count for job in jobs)
-    run = Options(cubins=options.cubins, workers=worker_count(options.jobs, total), wanted=wanted)
-    with progress(total, "checks") as advance:
-        results = run_jobs(jobs, run, advance)
-    for name, diagnostic in unreadable:
-        results.failures[name] = failure(OperatorJob(name, Path(name), None, ()), diagnostic)
-    report = assemble.report(results, seconds=time.perf_counter() - started)
-    if results.translations:
-        folder.write(list(results.translations.values()), toolkit.versions(), _crate)
-    _finish(report, assemble.diagnostics(results), options.json, _sources(jobs, report))
-    _print_equivalences(results)
-    return exit_status(report)
+# Sources
 
 
 def source_jobs(sources: Sequence[str], target: str | None) -> tuple[list[OperatorJob], list[tuple[str, Diagnostic]]]:
     """Make the jobs of corpora and files; a source file that can't be read doesn't stop the others."""
-    from transpiler.corpora import is_corpus
-
     jobs: list[OperatorJob] = []
     unreadable: list[tuple[str, Diagnostic]] = []
     for argument in sources:
-        if is_corpus(argument):
-            jobs += job_lists.corpus_jobs(argument)
-        elif not argument.endswith(".py"):
-            raise error("E0270", f"`{argument}` is neither a corpus nor a Python file",
-                        help=f"known corpora: {', '.join(_corpus_names())}; or give a path") from None  # fmt: skip
-        else:
-            try:
-                jobs.append(job_lists.file_job(Path(argument), target=target))
-            except TranspileError as exc:
-                if len(sources) == 1:
-                    raise
-                unreadable.append((job_lists.operator_name(Path(argument)), exc.diagnostic))
-    jobs = job_lists.with_target(jobs, target)
-    job_lists.distinct_names(jobs)
+        try:
+            jobs += job_lists.argument_jobs(argument, target)
+        except TranspileError as exc:
+            if len(sources) == 1 or not argument.endswith(".py"):
+                raise
+            unreadable.append((job_lists.operator_name(Path(argument)), exc.diagnostic))
+    distinct_names(jobs)
     return jobs, unreadable
-
-
-def _corpus_names() -> tuple[str, ...]:
-    from transpiler.corpora import corpus_names
-
-    return corpus_names()
-
-
-def _finish(report: Report, diagnostics: Iterable[Diagnostic], json: Path | None, sources: SourceCache) -> None:
-    """Write the JSON, and print diagnostics, table and totals."""
-    to_stdout = json is not None and str(json) == "-"
-    if json is not None and not to_stdout:
-        write_whole(json, report.to_json())
-    _complain(diagnostics, sources)
-    out = console(sys.stderr if to_stdout else sys.stdout)
-    print_kernels(out, report)
-    out.print(totals_line(report), soft_wrap=True)
-    if to_stdout:
-        sys.stdout.write(report.to_json())
-
-
-def _print_equivalences(results: Results) -> None:
-    """Say which named equivalences the proofs used, and how often."""
-    used = results.timing.equivalences
-    if used:
-        rows = ", ".join(f"{name} {used[name]}" for name in sorted(used))
-        console(sys.stderr).print(f"equivalences used: {rows}", soft_wrap=True)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as exc:
-        temporary.unlink(missing_ok=True)
-        raise error("E0823", f"can't write {path.as_posix()}: {exc.strerror}") from None
 
 
 # merge and verify
@@ -247,7 +137,7 @@ def write_whole(path: Path, text: str) -> None:
 def run_merge(paths: Sequence[Path], json: Path | None) -> int:
     """Join reports and print the whole."""
     report = merge([_read_report(path) for path in paths])
-    _finish(report, map(assemble.diagnostic, diagnostics_of(report)), json, SourceCache())
+    finish(report, map(assemble.diagnostic, diagnostics_of(report)), json, SourceCache())
     return exit_status(report)
 
 
@@ -281,7 +171,7 @@ def run_verify(path: Path, cubins: tuple[str, ...], jobs: int, json: Path | None
     report = assemble.report(results, seconds=time.perf_counter() - started)
     found = [d for d in assemble.diagnostics(results) if d.severity != "warning"]
     uncovered = [_uncovered(path / name) for name in folder.changed(manifest)]
-    _finish(report, (*found, *uncovered), json, SourceCache())
+    finish(report, (*found, *uncovered), json, SourceCache())
     return 1 if uncovered else exit_status(report)
 
 

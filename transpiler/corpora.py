@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from transpiler.diagnostics import Span, TranspileError, error
+from transpiler.inputs import Lookups
 from transpiler.resources import corpus_dir
 from transpiler.spec import Corpus, KernelManifest, OperatorManifest, Specialization
 
@@ -55,7 +56,7 @@ def is_corpus(argument: str) -> bool:
     return argument in corpus_names() or argument.endswith(".toml")
 
 
-def load_corpus(argument: str) -> LoadedCorpus:
+def load_corpus(argument: str, lookups: Lookups | None = None) -> LoadedCorpus:
     """Load a corpus by its name or its manifest's path (E027x when it can't be read or a source isn't found)."""
     if argument in corpus_names():
         path = corpus_dir() / f"{argument}.toml"
@@ -66,27 +67,29 @@ def load_corpus(argument: str) -> LoadedCorpus:
     if not path.is_file() and not argument.endswith(".toml"):
         known = ", ".join(corpus_names())
         raise error("E0270", f"there is no corpus `{argument}`", help=f"known corpora: {known}; or give a path")
-    return resolve_corpus(load_manifest(path, display), path.parent)
+    return resolve_corpus(load_manifest(path, display, lookups), path.parent, lookups)
 
 
-def resolve_corpus(corpus: Corpus, folder: Path) -> LoadedCorpus:
+def resolve_corpus(corpus: Corpus, folder: Path, lookups: Lookups | None = None) -> LoadedCorpus:
     """Find the source of every operator; relative paths are relative to ``folder``."""
-    operators = tuple(Operator(o.name, find_source(o, folder), o.kernels) for o in corpus.operators)
+    operators = tuple(Operator(o.name, find_source(o, folder, lookups), o.kernels) for o in corpus.operators)
     return LoadedCorpus(corpus.name, corpus.target, operators)
 
 
-def load_manifest(path: Path, display: str | None = None) -> Corpus:
+def load_manifest(path: Path, display: str | None = None, lookups: Lookups | None = None) -> Corpus:
     """Read a manifest and everything that it includes into one corpus whose includes are empty."""
-    return _read(path, display or path.name, 0)
+    return _read(path, display or path.name, 0, lookups or Lookups())
 
 
-def _read(path: Path, display: str, depth: int) -> Corpus:
+def _read(path: Path, display: str, depth: int, lookups: Lookups) -> Corpus:
+    lookups.read(path)
     corpus = _parse(path, display)
     operators: list[OperatorManifest] = []
     for name in corpus.include:
         if depth >= _MAX_INCLUDE_DEPTH:
             raise error("E0271", f"{display} includes itself, or too deeply", _span(display, 1))
-        inner = _read(path.parent / name, os.path.normpath(Path(display).parent / name), depth + 1)
+        inner = _read(path.parent / name, os.path.normpath(Path(display).parent / name), depth + 1,
+                      lookups)  # fmt: skip
         operators.extend(_moved(o, Path(name).parent) for o in inner.operators)
     operators.extend(corpus.operators)
     return corpus.model_copy(update={"include": (), "operators": _join(operators, display)})
@@ -208,7 +211,7 @@ def _check_names(operator: OperatorManifest, kernel: KernelManifest, display: st
                     _span(display, 1), help="give each its own name")  # fmt: skip
 
 
-def find_source(operator: OperatorManifest, folder: Path) -> SourceFile:
+def find_source(operator: OperatorManifest, folder: Path, lookups: Lookups | None = None) -> SourceFile:
     """Find an operator's source file; a module is looked up on the top-level package, which isn't imported."""
     if operator.path is not None:
         path = folder / operator.path
@@ -217,12 +220,14 @@ def find_source(operator: OperatorManifest, folder: Path) -> SourceFile:
             raise error("E0273", f"operator `{operator.name}`: there is no file {display}")
         return SourceFile(path, display.removeprefix("./"))
     assert operator.module is not None
-    return find_module(operator.module)
+    return find_module(operator.module, lookups)
 
 
-def find_module(module: str) -> SourceFile:
+def find_module(module: str, lookups: Lookups | None = None) -> SourceFile:
     """Find an installed module's file; its display path is the dotted name's (``tilegym/ops/cutile/softmax.py``)."""
     top, *rest = module.split(".")
+    lookups = lookups or Lookups()
+    lookups.package(top)
     try:
         spec = importlib.util.find_spec(top)
     except (ImportError, ValueError):
@@ -233,9 +238,9 @@ def find_module(module: str) -> SourceFile:
         return SourceFile(Path(spec.origin), Path(spec.origin).name)
     for location in spec.submodule_search_locations or ():
         base = Path(location).joinpath(*rest)
-        for path in (base.with_name(base.name + ".py"), base / "__init__.py"):
-            if path.is_file():
-                return SourceFile(path, "/".join((top, *path.relative_to(location).parts)))
+        path = lookups.first_file((base.with_name(base.name + ".py"), base / "__init__.py"))
+        if path is not None:
+            return SourceFile(path, "/".join((top, *path.relative_to(location).parts)))
     raise error("E0273", f"module `{module}` has no source file in the installed `{top}`",
                 help=f"install a version of `{top}` that has it")  # fmt: skip
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from transpiler import corpora
 from transpiler.diagnostics import Diagnostic, Span, TranspileError, error
+from transpiler.inputs import Lookups
 from transpiler.spec import Specialization
 
 DEFAULT_TARGET = "sm_90"
@@ -47,16 +48,20 @@ class OperatorJob:
 
 
 def file_job(
-    path: Path, *, kernel: str | None = None, spec: Path | None = None, target: str | None = None
-) -> OperatorJob:
+    path: Path, *, kernel: str | None = None, spec: Path | None = None, target: str | None = None,
+    lookups: Lookups | None = None,
+) -> OperatorJob:  # fmt: skip
     """Make the job of one source file; specializations come from ``spec`` or else from the file's own call sites.
 
-    Raises E010x when the file can't be read, E0201 for an unknown kernel, E0271 and E0805 for an unusable spec.
+    Raises E010x when the file can't be read, E0201 for an unknown kernel, E0271 and E0805 for an unusable spec;
+    ``lookups`` is told what was read.
     """
-    from transpiler.frontend import load_program
+    from transpiler.frontend.program import load_program, program_lookups
 
     display = display_path(path)
     program = load_program(path, display=display)
+    if lookups is not None:
+        lookups.add(program_lookups(path, display=display))
     names = list(program.kernels)
     if kernel is not None:
         if kernel not in names:
@@ -104,14 +109,24 @@ def _spec_file(spec: Path, source: Path, kernels: Sequence[str]) -> tuple[dict[s
     return found, corpus.target
 
 
-def corpus_jobs(argument: str) -> list[OperatorJob]:
-    """Make the jobs of a corpus, by its name or its manifest's path."""
-    corpus = corpora.load_corpus(argument)
+def corpus_jobs(argument: str, lookups: Lookups | None = None) -> list[OperatorJob]:
+    """Make the jobs of a corpus, by its name or its manifest's path; ``lookups`` is told what was read."""
+    corpus = corpora.load_corpus(argument, lookups)
     jobs = []
     for operator in corpus.operators:
         kernels = tuple(KernelJob(k.name, k.specializations) for k in operator.kernels)
         jobs.append(OperatorJob(operator.name, operator.source.path, operator.source.display, kernels, corpus.target))
     return jobs
+
+
+def argument_jobs(argument: str, target: str | None, lookups: Lookups | None = None) -> list[OperatorJob]:
+    """Make the jobs of a corpus or a source file, as a command line names it (E0270 for anything else)."""
+    if corpora.is_corpus(argument):
+        return with_target(corpus_jobs(argument, lookups), target)
+    if argument.endswith(".py"):
+        return [file_job(Path(argument), target=target, lookups=lookups)]
+    raise error("E0270", f"`{argument}` is neither a corpus nor a Python file",
+                help=f"known corpora: {', '.join(corpora.corpus_names())}; or give a path")  # fmt: skip
 
 
 def display_path(path: Path) -> str | None:
@@ -125,40 +140,6 @@ def operator_name(path: Path) -> str:
     stem = path.resolve().parent.name if path.name == "__init__.py" else path.stem
     name = _SPEC_TAG.sub("_", stem)
     return f"_{name}" if name[:1].isdigit() or not name else name
-
-
-def distinct_names(jobs: Sequence[OperatorJob]) -> None:
-    """Raise E0806 when two sources would share an operator's name, and so its folder."""
-    seen: dict[str, OperatorJob] = {}
-    for job in jobs:
-        other = seen.setdefault(job.name, job)
-        if other is not job:
-            raise error("E0806", f"{other.shown} and {job.shown} would both become the operator `{job.name}`",
-                        help="translate them one at a time, each with its own `-o`, or rename one")  # fmt: skip
-
-
-Wanted = frozenset[tuple[str, str, str]]
-"""Operator, kernel and specialization of the checks that a run does."""
-
-
-def shard(jobs: Sequence[OperatorJob], index: int, count: int) -> tuple[list[OperatorJob], Wanted]:
-    """Return the jobs that shard ``index`` (from 1) of ``count`` needs, and the checks that it does.
-
-    Checks are dealt out in groups of one kernel, the largest groups first to the shard with the least.
-    """
-    total = sum(job.check_count for job in jobs)
-    size = max(1, -(-total // (count * 8)))
-    groups: list[list[tuple[str, str, str]]] = []
-    for job in jobs:
-        for kernel in job.kernels:
-            keys = [(job.name, kernel.name, s.name) for s in kernel.specializations]
-            groups += [keys[i : i + size] for i in range(0, len(keys), size)]
-    shards: list[list[tuple[str, str, str]]] = [[] for _ in range(count)]
-    for group in sorted(groups, key=lambda g: (-len(g), g)):
-        min(shards, key=len).extend(group)
-    mine = frozenset(shards[index - 1])
-    touched = {operator for operator, _, _ in mine}
-    return [job for job in jobs if job.name in touched], mine
 
 
 def with_target(jobs: Sequence[OperatorJob], target: str | None) -> list[OperatorJob]:

@@ -20,6 +20,8 @@ from transpiler.emit.extras import extra_files
 from transpiler.emit.inputs import compile_inputs
 from transpiler.emit.render import EmittedModule, emit_operator
 from transpiler.frontend import load_program
+from transpiler.frontend.program import program_lookups
+from transpiler.inputs import Lookups
 from transpiler.internal import internal_error
 from transpiler.ir import hir, tir
 from transpiler.ir.trace import RuleTrace, joined
@@ -58,11 +60,13 @@ def translate(job: OperatorJob, trace: Trace = lambda _stage, _of, _form: None) 
     programs = _programs(residuals)
     module = emit_operator(job.name, programs, program.modules[program.main].path)
     trace("rust", job.name, module.text)
-    closures, refusals = _closures(job)
+    closures, refusals, lookups = _closures(job)
     kernels = [_kernel_plan(program, job, k, residuals, module, refusals.get(k.name)) for k in job.kernels]
     files, notes = _files(program, job, module)
     kernels = [_noted(kernel, notes, first=index == 0) for index, kernel in enumerate(kernels)]
-    return Translation(_operator_plan(program, job, module, tuple(kernels)), files, closures, _traces(programs))
+    lookups.add(program_lookups(job.path, display=job.display))
+    plan = _operator_plan(program, job, module, tuple(kernels))
+    return Translation(plan, files, closures, _traces(programs), lookups)
 
 
 def _specialized(program: hir.Program, kernel: str, one: Specialization, trace: Trace, sharing: Sharing) -> _Residual:
@@ -104,20 +108,20 @@ def _known_kernels(program: hir.Program, job: OperatorJob) -> None:
             raise unknown_kernel(kernel.name, program.kernels, program.modules[program.main].path)
 
 
-def _closures(job: OperatorJob) -> tuple[dict[str, Closure], dict[str, Diagnostic]]:
+def _closures(job: OperatorJob) -> tuple[dict[str, Closure], dict[str, Diagnostic], Lookups]:
     """Extract what the reference needs of each kernel, or say why that can't be done."""
     closures: dict[str, Closure] = {}
     refusals: dict[str, Diagnostic] = {}
     try:
         tree = SourceTree(job.path, job.display)
     except TranspileError as refusal:
-        return {}, {kernel.name: refusal.diagnostic for kernel in job.kernels}
+        return {}, {kernel.name: refusal.diagnostic for kernel in job.kernels}, Lookups()
     for kernel in job.kernels:
         try:
             closures[kernel.name] = extract_closure(tree, kernel.name)
         except TranspileError as refusal:
             refusals[kernel.name] = refusal.diagnostic
-    return closures, refusals
+    return closures, refusals, tree.lookups
 
 
 def _files(program: hir.Program, job: OperatorJob, module: EmittedModule) -> tuple[dict[str, str], list[Diagnostic]]:

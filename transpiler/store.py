@@ -170,10 +170,8 @@ class OutputFolder:
             if name not in known and (self.path / name).exists():
                 raise error("E0820", f"{self._shown}/{name} is there already and wasn't written by transpile",
                             help="choose another folder with `-o`, or move it away")  # fmt: skip
-            files = translation.files | _closure_files(translation)
-            _write_files(stage / name, files)
-            digests = {path: digest(text) for path, text in sorted(files.items())}
-            known[name] = StoredOperator(plan=translation.plan, files=digests)
+            _write_files(stage / name, translation.files | _closure_files(translation))
+            known[name] = stored_operator(translation)
         operators = tuple(known[name] for name in sorted(known))
         top = crate([o.plan.name for o in operators])
         _write_files(stage, top)
@@ -213,6 +211,12 @@ class OutputFolder:
             if relative.as_posix() not in ours and not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 os.replace(file, target)
+
+
+def stored_operator(translation: Translation) -> StoredOperator:
+    """Return an operator as the manifest has it."""
+    files = translation.files | _closure_files(translation)
+    return StoredOperator(plan=translation.plan, files={path: digest(text) for path, text in sorted(files.items())})
 
 
 def digest(text: str) -> str:
@@ -282,4 +286,7 @@ def _reason(exc: Exception) -> str:
     return (exc.strerror or str(exc)) if isinstance(exc, OSError) else "it is not UTF-8 text"
 
 
-__all__ = ["FORMAT", "MANIFEST", "Manifest", "OutputFolder", "StoredOperator", "StoredText", "TranspileError", "digest"]
+__all__ = [
+    "FORMAT", "MANIFEST", "Manifest", "OutputFolder", "StoredOperator", "StoredText", "TranspileError", "digest",
+    "stored_operator",
+]  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Literal
 
 from transpiler.diagnostics import Diagnostic, Span
 from transpiler.emit.abi import CompileInputs
+from transpiler.inputs import Lookups
 from transpiler.ir.trace import RuleTrace
 from transpiler.reference.closure import Closure
 from transpiler.spec import Model, Specialization
@@ -71,13 +72,14 @@ class OperatorPlan(Model):
 class Translation:
     """A translated operator: plan, files by their path in the operator's folder, closures and traces by kernel.
 
-    An operator that was read back from its folder has no traces.
+    ``lookups`` is what was read for it.  An operator that was read back from its folder has neither traces nor these.
     """
 
     plan: OperatorPlan
     files: dict[str, str]
     closures: dict[str, Closure]
     traces: dict[str, RuleTrace] = field(default_factory=dict)
+    lookups: Lookups = field(default_factory=Lookups, compare=False)
 
     @property
     def text(self) -> str:

@@ -62,7 +62,7 @@ class CheckTask:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What became of a check."""
+    """What became of a check; ``cached`` says that an earlier run found it out."""
 
     verdict: Verdict
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -70,6 +70,7 @@ class CheckResult:
     equivalences: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     reference_seconds: float = 0.0
+    cached: bool = False
 
 
 def parameter_map(spec: Specialization) -> tuple[int, ...] | None:

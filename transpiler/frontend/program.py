@@ -18,13 +18,14 @@ from transpiler.frontend.kernels import KERNEL, Chain, KernelSite, chain_of, fin
 from transpiler.frontend.lower import FunctionLowerer
 from transpiler.frontend.parse import Piece, SourceFile
 from transpiler.frontend.resolve import Stamp, Workspace, stamp
+from transpiler.inputs import Lookups
 from transpiler.ir import hir
 
 _NO_KERNELS = (
     "looked for functions decorated with cuda.tile.kernel (`@ct.kernel`) or passed to it; "
     "where this file imports its kernels, give the file that defines them"
 )
-_loaded: dict[tuple[Path, str | None], tuple[tuple[Stamp, ...], hir.Program]] = {}
+_loaded: dict[tuple[Path, str | None], tuple[tuple[Stamp, ...], hir.Program, Lookups]] = {}
 
 
 def load_program(path: Path, *, display: str | None = None) -> hir.Program:
@@ -49,8 +50,14 @@ def load_program(path: Path, *, display: str | None = None) -> hir.Program:
     for source in sources:
         source.forget_pieces()
     marks = tuple(mark for source in sources if (mark := stamp(source.path)) is not None)
-    _loaded[path.absolute(), display] = marks, program
+    _loaded[path.absolute(), display] = marks, program, workspace.lookups
     return program
+
+
+def program_lookups(path: Path, *, display: str | None = None) -> Lookups:
+    """What was looked for to load a program."""
+    load_program(path, display=display)
+    return _loaded[path.absolute(), display][2]
 
 
 def kernel_names(program: hir.Program) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from transpiler.frontend.parse import Binding, SourceFile, import_bindings, parse_source, stored_names
+from transpiler.inputs import Lookups
 from transpiler.ir import hir
 
 EXTERNAL_ROOTS = sys.stdlib_module_names | {"cuda", "jax", "ml_dtypes", "numpy", "torch", "typing_extensions"}
@@ -50,6 +51,8 @@ class Workspace:
         self._shown = posixpath.dirname(display or posixpath.join(*parts, path.name))
         stem = () if path.name == "__init__.py" else (path.stem,)
         key = ".".join((*parts, *stem)) or path.stem
+        self.lookups = Lookups()
+        self.lookups.read(path)
         self.main = _read(key, path, display or posixpath.join(*parts, path.name))
         self.modules: dict[str, SourceFile | None] = {key: self.main}
 
@@ -57,6 +60,8 @@ class Workspace:
         """Find a module of the program by its absolute name; None for an external or a missing one."""
         if key not in self.modules:
             path = self._find(key)
+            if path is not None:
+                self.lookups.read(path)
             self.modules[key] = None if path is None else _read(key, path, self._display(path))
         return self.modules[key]
 
@@ -70,12 +75,11 @@ class Workspace:
         top, *rest = key.split(".")
         root: Path | None = self._root
         if not self._is_own(top):
-            root = None if top in EXTERNAL_ROOTS else _installed_root(top)
+            root = None if top in EXTERNAL_ROOTS else self.lookups.package(top)
         if root is None:
             return None
         base = root.joinpath(top, *rest)
-        candidates = (base.with_name(base.name + ".py"), base / "__init__.py")
-        return next((path for path in candidates if path.is_file()), None)
+        return self.lookups.first_file((base.with_name(base.name + ".py"), base / "__init__.py"))
 
     def _display(self, path: Path) -> str:
         if not path.is_relative_to(self._root):  # an installed package: name it from its top-level folder
@@ -188,7 +192,10 @@ class Workspace:
         return external(f"{module}.{name}" if name else module)
 
     def _is_own(self, top: str) -> bool:
-        return top == self._own_top or (top not in EXTERNAL_ROOTS and _is_module(self._root / top))
+        if top == self._own_top or top in EXTERNAL_ROOTS:
+            return top == self._own_top
+        base = self._root / top
+        return self.lookups.first_file((base.with_name(base.name + ".py"), base / "__init__.py")) is not None
 
     def _starred(self, source: SourceFile, name: str, depth: int) -> Ref | None:
         """Look a name up in the modules of ``from module import *``."""
@@ -309,21 +316,6 @@ def _package_parts(path: Path) -> tuple[str, ...]:
         parts.insert(0, folder.name)
         folder = folder.parent
     return tuple(parts)
-
-
-def _is_module(base: Path) -> bool:
-    return base.with_name(base.name + ".py").is_file() or (base / "__init__.py").is_file()
-
-
-def _installed_root(top: str) -> Path | None:
-    """The folder that holds an installed top-level package, found without importing it."""
-    try:
-        spec = importlib.util.find_spec(top)
-    except (ImportError, ValueError):
-        return None
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return Path(next(iter(spec.submodule_search_locations))).parent
 
 
 def stamp(path: Path) -> Stamp | None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
-import os
 import posixpath
 import symtable
 from collections.abc import Iterable, Iterator
@@ -13,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from transpiler.diagnostics import Span, error
+from transpiler.inputs import Lookups
 from transpiler.reference.safe import EXTERNAL_ROOTS, dotted
 
 
@@ -115,6 +114,7 @@ class SourceTree:
 
     def __init__(self, path: Path, display: str | None = None) -> None:
         self._modules: dict[str, SourceModule | None] = {}
+        self.lookups = Lookups()
         parts = _package_parts(path)
         self._root = path.resolve().parents[len(parts)]
         name = ".".join((*parts, path.stem)) if path.name != "__init__.py" else ".".join(parts)
@@ -211,14 +211,12 @@ class SourceTree:
     def _find(self, name: str) -> Path | None:
         top, *rest = name.split(".")
         root = self._root
-        if top != self._own_top and not _is_module(root / top):
-            spec = _find_spec(top)
-            if spec is None:
+        if top != self._own_top and self.lookups.first_file(_module_files(root / top)) is None:
+            found = self.lookups.package(top)
+            if found is None:
                 return None
-            root = spec
-        base = root.joinpath(top, *rest)
-        candidates = (base.with_name(base.name + ".py"), base / "__init__.py")
-        return next((path for path in candidates if path.is_file()), None)
+            root = found
+        return self.lookups.first_file(_module_files(root.joinpath(top, *rest)))
 
     def _display_of(self, name: str, path: Path) -> str:
         depth = name.count(".") + (path.name == "__init__.py")
@@ -229,6 +227,7 @@ class SourceTree:
         return posixpath.normpath(posixpath.join(shown, posixpath.relpath(relative, own or ".")))
 
     def _load(self, name: str, path: Path, display: str) -> SourceModule:
+        self.lookups.read(path)
         text = read_source(path, display)
         try:
             tree = ast.parse(text, display)
@@ -353,19 +352,9 @@ def _package_parts(path: Path) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _is_module(base: Path) -> bool:
-    return base.with_name(base.name + ".py").is_file() or (base / "__init__.py").is_file()
-
-
-def _find_spec(top: str) -> Path | None:
-    """Return the folder that holds an installed top-level package, found without importing it."""
-    try:
-        spec = importlib.util.find_spec(top)
-    except (ImportError, ValueError):
-        return None
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return Path(os.fspath(next(iter(spec.submodule_search_locations)))).parent
+def _module_files(base: Path) -> tuple[Path, Path]:
+    """Where the source of a module may be."""
+    return base.with_name(base.name + ".py"), base / "__init__.py"
 
 
 def _kernel_info(function: ast.FunctionDef, name: str, line: int, keywords: Iterable[ast.keyword]) -> KernelInfo:

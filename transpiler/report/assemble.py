@@ -18,16 +18,26 @@ from transpiler.report.model import (
     diagnostic_row,
     make_report,
 )
+from transpiler.shards import Wanted
 from transpiler.translation import CheckKey, EntryPlan, Failure, KernelPlan, OperatorPlan, check_keys
 from transpiler.verify import CheckResult
 
 
 def report(results: Results, *, seconds: float) -> Report:
     """Return the report of a run. The reference's seconds are what as many workers would need for it alone."""
-    operators = [_operator(results, plan) for plan in results.plans()]
-    operators += [_failure(results.failures[name]) for name in sorted(results.failures)]
-    reference = results.timing.reference / max(1, results.timing.workers)
-    return make_report(toolkit.versions(), operators, seconds=seconds, reference_seconds=reference)
+    made = operators(results)
+    return make_report(toolkit.versions(), made, seconds=seconds, reference_seconds=reference_seconds(results))
+
+
+def operators(results: Results) -> list[Operator]:
+    """Return the operators of a run, those that could not be translated too."""
+    found = [operator(results, plan) for plan in results.plans()]
+    return found + [_failure(results.failures[name]) for name in sorted(results.failures)]
+
+
+def reference_seconds(results: Results) -> float:
+    """Return the wall time that the run's workers would need for the reference's exports alone."""
+    return results.timing.reference / max(1, results.timing.workers)
 
 
 def drop_checks(made: Report) -> None:
@@ -46,15 +56,30 @@ def drop_checks(made: Report) -> None:
 def diagnostics(results: Results) -> Iterator[Diagnostic]:
     """Yield every diagnostic of a run in the report's order, with its whole span."""
     for name in sorted({*results.translations, *results.failures}):
-        if name in results.failures:
-            yield results.failures[name].diagnostic
-            continue
-        plan = results.translations[name].plan
-        for kernel in plan.kernels:
-            yield from kernel.diagnostics
-        for key in check_keys(plan):
-            if key in results.checks:
-                yield from results.checks[key].diagnostics
+        yield from operator_diagnostics(results, name)
+
+
+def operator_diagnostics(results: Results, name: str) -> Iterator[Diagnostic]:
+    """Yield the diagnostics of one operator."""
+    if name in results.failures:
+        yield results.failures[name].diagnostic
+        return
+    plan = results.translations[name].plan
+    for kernel in plan.kernels:
+        yield from kernel.diagnostics
+    for key in check_keys(plan):
+        if key in results.checks:
+            yield from results.checks[key].diagnostics
+
+
+def wanted_keys(plan: OperatorPlan, wanted: Wanted | None) -> list[CheckKey]:
+    """Return the checks of a plan that a run does."""
+
+    def names(key: CheckKey) -> tuple[str, str, str]:
+        kernel = plan.kernels[key.kernel]
+        return key.operator, kernel.name, kernel.entries[key.entry].checks[key.check].specialization.name
+
+    return [key for key in check_keys(plan) if wanted is None or names(key) in wanted]
 
 
 def diagnostic(row: DiagnosticRow) -> Diagnostic:
@@ -62,7 +87,8 @@ def diagnostic(row: DiagnosticRow) -> Diagnostic:
     return Diagnostic(row.code, row.message, row.help, row.severity, Span(row.file, row.line, row.column))
 
 
-def _operator(results: Results, plan: OperatorPlan) -> Operator:
+def operator(results: Results, plan: OperatorPlan) -> Operator:
+    """Return an operator of a run with the checks that have a result."""
     kernels = [_kernel(results, plan, index, kernel) for index, kernel in enumerate(plan.kernels)]
     return Operator(name=plan.name, source=plan.source, kernels=kernels)
 

@@ -19,6 +19,7 @@ def merge(reports: Sequence[Report]) -> Report:
         _versions(report.tool for report in reports), operators.values(),
         seconds=sum(r.seconds for r in reports), reference_seconds=sum(r.reference_seconds for r in reports),
         llm_tokens=sum(r.llm_tokens for r in reports),
+        cached_checks=sum(r.cached_checks or 0 for r in reports) or None,
     )  # fmt: skip
 
 

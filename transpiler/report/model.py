@@ -105,12 +105,13 @@ class Totals(_Model):
 
 
 class Report(_Model):
-    """The whole result of a run."""
+    """The whole result of a run; ``cached_checks`` is how many of its checks an earlier run had done."""
 
     tool: dict[str, str]
     seconds: float
     reference_seconds: float
     llm_tokens: int = 0
+    cached_checks: int | None = None
     operators: list[Operator]
     totals: Totals
 
@@ -126,7 +127,7 @@ def diagnostic_row(diagnostic: Diagnostic) -> DiagnosticRow:
 
 def make_report(
     tool: dict[str, str], operators: Iterable[Operator], *, seconds: float, reference_seconds: float,
-    llm_tokens: int = 0,
+    llm_tokens: int = 0, cached_checks: int | None = None,
 ) -> Report:  # fmt: skip
     """Put a run's operators in canonical order and count them."""
     ordered = sorted(operators, key=lambda operator: operator.name)
@@ -137,7 +138,7 @@ def make_report(
                 entry.checks.sort(key=lambda check: (natural(check.specialization), check.target))
     return Report(
         tool=tool, seconds=round(seconds, 3), reference_seconds=round(reference_seconds, 3), llm_tokens=llm_tokens,
-        operators=ordered, totals=count(ordered),
+        cached_checks=cached_checks, operators=ordered, totals=count(ordered),
     )  # fmt: skip
 
 

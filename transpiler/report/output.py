@@ -1,0 +1,67 @@
+"""How results leave a command: diagnostics with their source lines, the table, the totals, JSON."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from transpiler.diagnostics import Diagnostic, error
+from transpiler.report.carets import SourceCache, render_all
+from transpiler.report.model import Report
+from transpiler.report.terminal import console, print_kernels, totals_line
+
+_SHOWN = 20
+
+
+def complain(diagnostics: Iterable[Diagnostic], sources: SourceCache, *, warnings: bool = True) -> None:
+    """Print every diagnostic once for its place, with its source line; warnings where there is nothing worse."""
+    seen: dict[tuple[str, ...], Diagnostic] = {}
+    found = list(diagnostics)
+    hidden = not warnings or any(one.severity == "error" for one in found)
+    for one in found:
+        if one.severity == "warning" and hidden:
+            continue
+        first = one.message.partition("\n")[0]
+        seen.setdefault((one.code, first, one.span.file, str(one.span.line), str(one.span.column)), one)
+    rows = list(seen.values())
+    err = console(sys.stderr)
+    for text in render_all(rows[:_SHOWN], sources):
+        err.print(text, soft_wrap=True)
+    if len(rows) > _SHOWN:
+        err.print(f"and {len(rows) - _SHOWN} more diagnostics; --json or --format json has them all")
+
+
+def finish(report: Report, diagnostics: Iterable[Diagnostic], json: Path | None, sources: SourceCache) -> None:
+    """Write the JSON, and print diagnostics, table and totals."""
+    to_stdout = json is not None and str(json) == "-"
+    if json is not None and not to_stdout:
+        write_whole(json, report.to_json())
+    complain(diagnostics, sources)
+    out = console(sys.stderr if to_stdout else sys.stdout)
+    print_kernels(out, report)
+    out.print(totals_line(report), soft_wrap=True)
+    if to_stdout:
+        sys.stdout.write(report.to_json())
+
+
+def source_cache(paths: Mapping[str, Path], report: Report) -> SourceCache:
+    """Find sources, given by operator, by the paths that the report shows."""
+    cache = SourceCache()
+    for operator in report.operators:
+        if operator.name in paths:
+            cache.add_tree(operator.source, paths[operator.name])
+    return cache
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all (E0823)."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as exc:
+        raise error("E0823", f"can't write {path.as_posix()}: {exc.strerror}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
