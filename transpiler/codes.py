@@ -210,3 +210,6 @@ CODES: dict[str, Code] = dict(sorted(
     {**{code: Code(row.what, _CONSTRUCT, f"{row.help[:1].upper()}{row.help[1:]}.") for code, row in CONSTRUCTS.items()},
      **_OWN}.items()
 ))  # fmt: skip
+
+TRANSIENT = frozenset({"E0210", "E0211", "E0213", "E0650", "E0651", "E0652", "E0661", "E0662", "E0900", "E0901"})
+"""What may be otherwise next time: time limits, crashes, tools that are missing or fail, our own mistakes."""
