@@ -189,10 +189,11 @@ def _raw(printer: rust.Printer, text: str) -> None:
 
 def _kernel_abi(operator: str, group: _Group) -> KernelAbi:
     kernel = group.kernel
-    metadata = _metadata_leaves(group)
+    metadata, ranks = _metadata_leaves(group), _differing_ranks(group)
     entries = []
     for name, entry, paths in zip(group.names, group.entries, group.paths, strict=True):
-        full = [(*path, *_missing(path, entry, metadata)) for path in paths]
+        of_rank = [Condition(sym, use.rank) for sym in ranks if (use := entry.arrays.get(sym.args[0])) is not None]
+        full = [(*of_rank, *path, *_missing(path, entry, metadata)) for path in paths]
         common = tuple(c for c in full[0] if all(c in path for path in full))
         abi = entry.abi(name)
         entries.append(replace(abi, conditions=common, alternatives=tuple(full) if len(full) > 1 else ()))
@@ -210,6 +211,15 @@ def _role(kernel: Kernel, name: str) -> Literal["array", "scalar", "constant"]:
     if name in kernel.constants:
         return "constant"
     return "scalar" if name in kernel.scalars else "array"
+
+
+def _differing_ranks(group: _Group) -> list[Sym]:
+    """The ranks of arrays that some entries take with another rank than others: dummies, for instance."""
+    ranks: dict[str, set[int]] = {}
+    for entry in group.entries:
+        for name, use in entry.arrays.items():
+            ranks.setdefault(name, set()).add(use.rank)
+    return [Sym("rank", (name,)) for name, known in ranks.items() if len(known) > 1]
 
 
 def _metadata_leaves(group: _Group) -> list[Sym]:

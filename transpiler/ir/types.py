@@ -161,7 +161,8 @@ class ViewTy:
     sparse_dim: int | None = None
 
     def __str__(self) -> str:
-        extra = "".join(f", {k}={v}" for k, v in (("padding", self.padding), ("order", self.order)) if v)
+        said = (("padding", self.padding), ("order", self.order), ("sparse_dim", self.sparse_dim))
+        extra = "".join(f", {k}={v}" for k, v in said if v is not None)
         return f"view<{'x'.join(map(str, self.tile))}x{self.dtype}{extra}>"
 
 

@@ -204,5 +204,4 @@ ROWS: tuple[Rule, ...] = (
     unsupported("cuda.tile.static_exception", "not built yet"),
     unsupported("Array.foreign_pointer", "raw pointers aren't mapped", "a", attribute=True),
     unsupported("Array.from_foreign", "raw pointers aren't mapped", "pointer, shape, strides"),
-    unsupported("cuda.tile.Slice", "advanced indexing isn't built yet", "start, length, /"),
 )

@@ -26,10 +26,10 @@ def view(ev: Evaluator, a: ArrayVal, tile: Shape, order: Val, padding: str | Non
     axes = _order(ev, order, a.rank)
     if len(tile) != a.rank:
         ev.refuse(f"a tile of rank {len(tile)} for an array of rank {a.rank}")
-    return ev.value("view", (_viewed(ev, a),), ViewTy(a.dtype, tile, padding, axes, steps), array=a.root)
+    return ev.value("view", (viewed(ev, a),), ViewTy(a.dtype, tile, padding, axes, steps), array=a.root)
 
 
-def _viewed(ev: Evaluator, a: ArrayVal) -> Value:
+def viewed(ev: Evaluator, a: ArrayVal) -> Value:
     """The tensor to make views of.
 
     A unit stride of an axis of size 1 must not be taken for the contiguous one: the reference hands it
@@ -68,10 +68,11 @@ def index_of(ev: Evaluator, index: Val, rank: int) -> tuple[Value, ...]:
     items = index.items if isinstance(index, TupleVal) else (index,)
     if len(items) != rank:
         ev.refuse(f"{len(items)} indices for an array of rank {rank}")
-    return tuple(_scalar_index(ev, i) for i in items)
+    return tuple(scalar_index(ev, i) for i in items)
 
 
-def _scalar_index(ev: Evaluator, i: Val) -> Value:
+def scalar_index(ev: Evaluator, i: Val) -> Value:
+    """A tile index as an i32 scalar."""
     v = ev.tile(i, "an index")
     ty = ev.type_of(v)
     if ty.rank != 0 or not ty.dtype.is_int:
@@ -274,7 +275,5 @@ ROWS: tuple[Rule, ...] = (
          "load elements through pointers", _gather),
     Rule("cuda.tile.scatter", "array, indices, value, /, *, mask=None, check_bounds=True, latency=None",
          "store elements through pointers", _scatter),
-    unsupported("cuda.tile.load_advanced_indexing", "not built yet: gather/scatter views"),
-    unsupported("cuda.tile.store_advanced_indexing", "not built yet: gather/scatter views"),
     unsupported("Array.get_raw_memory", "raw memory isn't mapped", "self"),
 )  # fmt: skip

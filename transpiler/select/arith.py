@@ -26,7 +26,8 @@ ROWS = [
         for op, sign in (("addf", "+"), ("subf", "-"), ("mulf", "*"), ("divf", "/"))
     ),
     *forms("addf subf mulf divf", "$op($0, $1, $rounding, $ftz)", rounding="nearest_even", ftz=True),
-    *forms("addf subf mulf divf", "$op($0, $1, $rounding, $ftz)", rounding=other_than("nearest_even")),
+    *forms("addf subf mulf divf", "$op($0, $1, $rounding, $ftz)", rounding=other_than("nearest_even", "full")),
+    form("divf", "divf_full($0, $1, $rounding, $ftz)", rounding="full"),
     form("fma", "fma($0, $1, $2, $rounding, $ftz)"),
     *forms("minf maxf", "$op($0, $1, $nan, $ftz)"),
     form("remf", "$0 % $1"),

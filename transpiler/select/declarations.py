@@ -98,6 +98,25 @@ fn cmpi_unsigned<E: ElementType, const S: [i32; N], P: predicate::Mode>(
     unreachable!()
 }}
 """,
+    "divf_full": """\
+/// Division with the rounding mode "full" (the one of cutile 0.5 lacks it).
+#[cuda_tile::op(
+    name = "cuda_tile.divf",
+    since = "V13_2",
+    params = ["lhs", "rhs"],
+    static_params =
+        ["rounding={Full: rounding_mode=#cuda_tile.rounding<full>}", "ftz={Enabled: flush_to_zero=unit}"]
+)]
+#[cuda_tile::variadic_op(N = 6)]
+fn divf_full<E: ElementType, const S: [i32; N], R: rounding::Mode, F: ftz::Mode>(
+    lhs: Tile<E, S>,
+    rhs: Tile<E, S>,
+    rounding: R,
+    ftz: F,
+) -> Tile<E, S> {
+    unreachable!()
+}
+""",
     "load_ptr_padded": """\
 /// A gather whose padding is a tile (the one of cutile 0.5 mistakes the rank of a scalar padding).
 #[cuda_tile::op(name = "cuda_tile.load_ptr_tko", since = "V13_2", params = ["source"])]

@@ -166,14 +166,21 @@ def _assume(op: Op, types: Types, e: Sequence[rust.Expr], out: dict[str, rust.Ex
 
 def _load_view(op: Op, types: Types, e: Sequence[rust.Expr], out: dict[str, rust.Expr | str]) -> None:
     tracked = isinstance(op.operands[-1].ty, TokenTy)
-    out["index"] = rust.Seq(tuple(e[1:-1] if tracked else e[1:]))
+    out["index"] = _indices(op, e[1:-1] if tracked else e[1:])
     out["token"] = _some(e[-1] if tracked else None)
     _inbounds(op, out)
 
 
 def _store_view(op: Op, types: Types, e: Sequence[rust.Expr], out: dict[str, rust.Expr | str]) -> None:
-    out["index"], out["value"], out["token"] = rust.Seq(tuple(e[1:-2])), e[-2], e[-1]
+    out["index"], out["value"], out["token"] = _indices(op, e[1:-2]), e[-2], e[-1]
     _inbounds(op, out)
+
+
+def _indices(op: Op, items: Sequence[rust.Expr]) -> rust.Seq:
+    """An array of scalars; a tuple where one axis takes a tile of positions."""
+    view = op.operands[0].ty
+    sparse = isinstance(view, ViewTy) and view.sparse_dim is not None
+    return rust.Seq(tuple(items), "(", ")") if sparse else rust.Seq(tuple(items))
 
 
 def _inbounds(op: Op, out: dict[str, rust.Expr | str]) -> None:

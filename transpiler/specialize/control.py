@@ -324,9 +324,12 @@ def if_expression(ev: Evaluator, cond: Value, e: hir.IfExp, env: Env) -> Val:
 
 def short_circuit(ev: Evaluator, left: Value, e: hir.BoolOp, env: Env) -> Val:
     """``left and right`` / ``left or right`` with a runtime left operand."""
-    if e.op == "and":
-        return _expression_branch(ev, left, lambda: ev.eval(e.right, env), lambda: left)
-    return _expression_branch(ev, left, lambda: left, lambda: ev.eval(e.right, env))
+
+    def right() -> Val:
+        return ev.as_bool(ev.eval(e.right, env))
+
+    branches = (right, lambda: left) if e.op == "and" else (lambda: left, right)
+    return _expression_branch(ev, left, *branches)
 
 
 def _expression_branch(ev: Evaluator, cond: Value, *branches: Callable[[], Val]) -> Val:

@@ -14,7 +14,7 @@ from transpiler.ir import symbolic as sy
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import CallSite, Value
 from transpiler.ir.trace import RuleTrace
-from transpiler.ir.types import DTYPE_TABLE, DType
+from transpiler.ir.types import BOOL, DTYPE_TABLE, DType
 from transpiler.rules import registry
 from transpiler.specialize.builder import Builder
 from transpiler.specialize.values import (
@@ -162,7 +162,7 @@ class Evaluator(Builder):
             known = bool(self.decide(left))
         self.construct(f"and/or, {_when(known)}")
         if known is not None:
-            return left if known == (e.op == "or") else self.eval(e.right, env)
+            return self.as_bool(left if known == (e.op == "or") else self.eval(e.right, env))
         from transpiler.specialize.control import short_circuit
 
         return short_circuit(self, self.truth(left), e, env)
@@ -194,14 +194,18 @@ class Evaluator(Builder):
                 return True
 
     def truth(self, v: Val) -> Value:
-        """A runtime condition: a 0-d bool tile."""
+        """A runtime condition: a 0-d bool tile; a number is true where it isn't 0."""
         t = self.tile(v, "a condition")
         ty = self.type_of(t)
         if ty.rank != 0:
             self.refuse(f"a condition must be a scalar, not {ty}")
-        if ty.dtype.category != "bool":
-            self.refuse(f"a condition must be bool, not {ty.dtype}", "compare explicitly, e.g. x != 0")
-        return t
+        return self.astype(t, BOOL)
+
+    def as_bool(self, v: Val) -> Val:
+        """What an operand of ``and`` or ``or`` contributes: its truth value, unlike in Python."""
+        if isinstance(v, Const) and isinstance(v.value, (int, float)) and not isinstance(v.value, bool):
+            return Const(bool(v.value), sy.apply("bool", v.sym))
+        return self.truth(v) if isinstance(v, Value) else v
 
     # -- attributes and calls ---------------------------------------------------------------------
     def _attribute(self, v: Val, name: str) -> Val:

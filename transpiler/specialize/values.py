@@ -75,6 +75,14 @@ class SliceVal:
 
 
 @dataclass(frozen=True)
+class IndexSliceVal:
+    """``ct.Slice(start, length)``."""
+
+    start: Val
+    length: Val
+
+
+@dataclass(frozen=True)
 class RangeVal:
     """``range(...)``: three i32 scalars."""
 
@@ -140,8 +148,8 @@ class HoleVal:
 
 
 Val = (
-    Value | Const | DTypeVal | Ref | Func | BoundMethod | TupleVal | SliceVal | RangeVal | ArrayVal | ListVal
-    | TiledViewVal | Undefined | HoleVal
+    Value | Const | DTypeVal | Ref | Func | BoundMethod | TupleVal | SliceVal | IndexSliceVal | RangeVal | ArrayVal
+    | ListVal | TiledViewVal | Undefined | HoleVal
 )  # fmt: skip
 
 

@@ -65,6 +65,13 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
         rw.scan_of_permute,
     ),
     Equivalence(
+        "identity-cast",
+        "A bitcast to the type that its operand has changes no bit: Rust's i64 and u64 are one type in Tile IR, where "
+        "operations carry the signedness.",
+        ("bitcast",),
+        rw.identity_cast,
+    ),
+    Equivalence(
         "fold-integer-cast",
         "exti and trunci of a constant are the constant of the other width (sign or zero extension, low bits).",
         ("exti", "trunci"),

@@ -89,6 +89,11 @@ def identity_shape(numbering: Numbering, key: int, args: tuple[int, ...]) -> int
     return args[0]
 
 
+def identity_cast(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:
+    form = FORMS[key]
+    return args[0] if form.operand_types == form.result_types else None
+
+
 def splat_of_constant(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:
     value = constant_value(numbering, args[0])
     return None if value is None else numbering.cons(constant_form(value, FORMS[key].result_types[0]), ())
