@@ -82,6 +82,10 @@ _OWN: dict[str, Code] = {
     "E0220": Code("the reference compiler refuses the kernel", "cuTile Python itself can't compile this kernel for "
                   "this specialization. There is nothing to compare with: the verdict is `rejected`, which counts as "
                   "success (exit status 0).", "Correct the kernel or the specialization, if it was meant to work."),
+    "E0221": Code("NVIDIA's tools refuse what the reference compiler makes", "cuda-tile compiles this kernel, but to "
+                  "Tile IR that is ill-formed or that the assembler doesn't take, so it can't run. There is nothing to "
+                  "compare with: the verdict is `rejected`, which counts as success (exit status 0).",
+                  "Correct the kernel or the specialization, if it was meant to work."),
     "E0270": Code("unknown corpus", "The argument is neither a corpus that comes with transpile, nor a manifest, nor a "
                   "Python file.", "Use a name that the message lists, or a path ending in .toml or .py."),
     "E0271": Code("an unusable manifest", "A SPEC.toml or corpus manifest can't be read, is no TOML, or doesn't fit "

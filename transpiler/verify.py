@@ -58,6 +58,8 @@ class CheckTask:
     place: Span
     problems: tuple[Diagnostic, ...] = ()
     """Why there are no compile inputs: our own refusal. The reference may refuse as well (then ``rejected``)."""
+    unmapped: bool = False
+    """Whether the problems are Holes."""
 
 
 @dataclass(frozen=True)
@@ -140,11 +142,15 @@ class Judge:
         from transpiler.reference.export import ReferenceRejected
 
         try:
-            reference = self.exporter.export(closure, task.specialization, task.target).bytecode
+            reference = self._reference(closure, task)
         except ReferenceRejected as refusal:
             return CheckResult("rejected", (refusal.diagnostic,))
+        except TranspileError:
+            if not task.unmapped:
+                raise
+            return CheckResult("unmapped", task.problems)
         if task.inputs is None:
-            return CheckResult("error", task.problems)
+            return self._not_compiled(reference, task)
         ours = self.compile(rust, task.inputs, task.target)
         for bytecode, side in ((reference, "reference"), (ours, "translation")):
             self._selfcheck(bytecode, side, task)
@@ -162,6 +168,29 @@ class Judge:
         return result
 
     # The two sides
+
+    def _reference(self, closure: Closure, task: CheckTask) -> bytes:
+        """Export the reference; raises ReferenceRejected when cuda-tile refuses it or makes ill-formed Tile IR."""
+        from transpiler.reference.refusal import ill_formed
+
+        bytecode = self.exporter.export(closure, task.specialization, task.target).bytecode
+        try:
+            self._entry(bytecode)
+        except TranspileError as failure:
+            rejected = ill_formed(failure, task.kernel, task.problems)
+            if rejected is not None:
+                raise rejected from None
+            raise
+        return bytecode
+
+    def _not_compiled(self, reference: bytes, task: CheckTask) -> CheckResult:
+        """A check that we have no Rust for, though cuda-tile takes the kernel; the assembler may refuse it."""
+        from transpiler.reference.refusal import assembler_refusal
+
+        if task.unmapped:
+            return CheckResult("unmapped", task.problems)
+        refused = assembler_refusal(reference, task.target, task.kernel, task.problems[0]) if task.problems else None
+        return CheckResult("error", task.problems) if refused is None else CheckResult("rejected", (refused,))
 
     def compile(self, rust: RustText, inputs: CompileInputs, target: str) -> bytes:
         """Compile one specialization of our text to Tile IR; E0711 with the place when the compiler refuses."""
@@ -276,7 +305,7 @@ def tasks_of(plan: OperatorPlan, keys: Iterable[CheckKey]) -> Iterator[tuple[Che
         kernel = plan.kernels[key.kernel]
         check = kernel.entries[key.entry].checks[key.check]
         task = CheckTask(kernel.name, check.specialization, check.target, check.inputs, place_of(plan, kernel),
-                         check.diagnostics)  # fmt: skip
+                         check.diagnostics, check.outcome == "unmapped")  # fmt: skip
         decided = CheckResult(check.outcome, check.diagnostics) if check.outcome is not None else None
         yield key, task, decided
 
