@@ -10,7 +10,7 @@ from transpiler.batch import Options, run_jobs
 from transpiler.diagnostics import Diagnostic, Span, TranspileError
 from transpiler.jobs import KernelJob, OperatorJob
 from transpiler.reference import refusal
-from transpiler.spec import ArraySpec, ConstantSpec, ScalarSpec, Specialization
+from transpiler.spec import ArraySpec, ConstantSpec, ParamSpec, ScalarSpec, Specialization
 from transpiler.verify import CheckResult
 
 HEAD = """\
@@ -26,7 +26,7 @@ def judged(tmp_path: Path, *lines: str) -> CheckResult:
     """Check a kernel over a 2-D and a 4-D array of float32."""
     path = tmp_path / "kernel.py"
     path.write_text(HEAD + "".join(f"    {line}\n" for line in lines))
-    params = {
+    params: dict[str, ParamSpec] = {
         "x": ArraySpec(dtype="float32", ndim=2), "y": ArraySpec(dtype="float32", ndim=4),
         "n": ScalarSpec(dtype="int32"), "N": ConstantSpec(value=16),
     }  # fmt: skip
