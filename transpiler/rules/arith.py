@@ -38,12 +38,13 @@ def operand(ev: Evaluator, v: Val) -> Value | Const:
 
 
 def _folded(ev: Evaluator, op: str, a: Value, b: Value) -> Value | None:
-    """Fold two typed constants of one type."""
-    if a.constant is None or b.constant is None or a.op is None or b.op is None:
+    """Fold two typed scalar constants of one type."""
+    if ev.known(a) is None or ev.known(b) is None:
         return None
-    c = fold(ev, op, Const(a.constant, a.op.attrs["sym"]), Const(b.constant, b.op.attrs["sym"]))
-    ty = ev.type_of(a)
-    return ev.constant(c.value, BOOL if op in COMPARISONS else ty.dtype, ty.shape, c.sym)
+    left, right = ev.known_exactly(a), ev.known_exactly(b)
+    assert left is not None and right is not None
+    c = fold(ev, op, left, right)
+    return ev.constant(c.value, BOOL if op in COMPARISONS else ev.type_of(a).dtype, sym=c.sym)
 
 
 # -- arithmetic ---------------------------------------------------------------------------------------
@@ -269,8 +270,8 @@ def logical_not(ev: Evaluator, x: Val) -> Val:
         known = ev.known_truth(x, decide=False)
         return fold(ev, "not", x) if isinstance(x, Const) else const(not known)
     v = ev.astype(ev.tile(x), BOOL)
-    if v.constant is not None:
-        return ev.constant(not v.constant, BOOL)
+    if (c := ev.known(v)) is not None:
+        return ev.constant(not c.value, BOOL)
     return ev.value("xori", (v, ev.constant(True, BOOL, ev.type_of(v).shape)), ev.type_of(v))
 
 
@@ -294,10 +295,9 @@ def negate(ev: Evaluator, x: Val) -> Val:
     if ev.type_of(v).dtype.category == "bool":
         v = ev.astype(v, I32)
     ty = ev.type_of(v)
-    if v.constant is not None:
-        assert v.op is not None
-        c = fold(ev, "neg", Const(v.constant, v.op.attrs["sym"]))
-        return ev.constant(c.value, ty.dtype, ty.shape, c.sym)
+    if (known := ev.known(v)) is not None:
+        c = fold(ev, "neg", known)
+        return ev.constant(c.value, ty.dtype, sym=c.sym)
     return ev.value("negf" if ty.dtype.is_float else "negi", (v,), ty)
 
 
@@ -322,17 +322,6 @@ def _binary(op: str, how: Callable[[Evaluator, str, Val, Val], Val]) -> Callable
     return lambda ev, x, y: how(ev, op, x, y)
 
 
-def _fold_minmax(op: str) -> Callable[..., Val]:
-    def lower(ev: Evaluator, x: Val, *rest: Val) -> Val:
-        items = x.items if isinstance(x, TupleVal) and not rest else (x, *rest)
-        out = items[0]
-        for item in items[1:]:
-            out = arithmetic(ev, op, out, item)
-        return out
-
-    return lower
-
-
 _ROUNDED = "x, y, /, *, rounding_mode=None, flush_to_zero=False"
 _MINMAX = "x, y, /, *, flush_to_zero=False, propagate_nan=False"
 _XY = "x, y, /"
@@ -345,8 +334,7 @@ ROWS: tuple[Rule, ...] = (
     *(Rule(f"cuda.tile.{op}", _XY, f"{op} of integers", _binary(op, arithmetic)) for op in ("floordiv", "cdiv")),
     Rule("cuda.tile.minimum", _MINMAX, "element-wise minimum", _minmax("min")),
     Rule("cuda.tile.maximum", _MINMAX, "element-wise maximum", _minmax("max")),
-    Rule("builtins.min", "x, /, *rest", "minimum of scalars or tiles", _fold_minmax("min")),
-    Rule("builtins.max", "x, /, *rest", "maximum of scalars or tiles", _fold_minmax("max")),
+    *(Rule(f"builtins.{op}", _XY, f"{op} of two scalars or tiles", _binary(op, arithmetic)) for op in ("min", "max")),
     *(Rule(n, _XY, "remainder with the divisor's sign", modulo) for n in ("operator.mod", "cuda.tile.mod")),
     *(Rule(n, _XY, "quotient and remainder", _divmod) for n in ("builtins.divmod", "cuda.tile.divmod")),
     *(Rule(n, _XY, "power", power) for n in ("operator.pow", "cuda.tile.pow")),

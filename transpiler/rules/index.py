@@ -74,8 +74,7 @@ def _full(ev: Evaluator, shape: Val, fill_value: Val, dtype: Val) -> Value:
     v = ev.tile(fill_value)
     if ev.type_of(v).rank != 0:
         ev.refuse("ct.full needs a scalar value")
-    if v.constant is not None and v.op is not None:
-        c = Const(v.constant, v.op.attrs["sym"])
+    if (c := ev.known_exactly(v)) is not None:
         return ev.constant(c.value, d, s, _converted(c, d))
     return ev.broadcast_to(ev.astype(v, d), s)
 

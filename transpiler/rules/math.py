@@ -31,8 +31,8 @@ def unary(ev: Evaluator, fn: str, x: Val, rounding: str | None = None, ftz: bool
             ev.refuse(f"`{fn}` needs a float, not {d}")
         v = ev.astype(v, F32)
     ty = ev.type_of(v)
-    if v.constant is not None:
-        return ev.constant(fold(ev, fn, const(v.constant)).value, ty.dtype, ty.shape)
+    if (c := ev.known_exactly(v)) is not None:
+        return ev.constant(fold(ev, fn, c).value, ty.dtype)
     if ftz or rounding in ("approx", "full"):
         if ty.dtype.name != "float32":
             ev.refuse(f"{rounding or 'flush_to_zero'} needs float32, not {ty.dtype}")

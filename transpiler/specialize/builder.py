@@ -12,12 +12,14 @@ from typing import Any, NoReturn
 
 from transpiler.diagnostics import NO_SPAN, Span, error
 from transpiler.ir import symbolic as sy
+from transpiler.ir.numbers import rounded, same_in_generic_class, wrapped
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import Block, CallSite, Condition, Op, Value
 from transpiler.ir.types import BOOL, F32, GENERIC_CLASS, I32, Dim, DType, PtrTy, Shape, TileTy, Type, dim, sizes
-from transpiler.specialize.values import Const, DTypeVal, HoleError, HoleVal, TupleVal, Undefined, Val, describe
+from transpiler.specialize.values import Const, DTypeVal, HoleError, HoleVal, TupleVal, Undefined, Val, const, describe
 
 Numeric = Value | Const
+_CATEGORY = ("int", "float")
 _RANK = {"bool": 0, "int": 1, "float": 2, "restricted_float": 2}
 
 
@@ -171,6 +173,9 @@ class Builder:
         d = self.resolve(dtype)
         v = bool(value) if d.category == "bool" else float(value) if d.is_float else int(value)
         s = sym if sym is not None and sy.leaves_of(sym) else sy.lit(v)
+        if d.is_int and (w := wrapped(int(v), d)) != v:
+            self.decide(Const(v, s))
+            v, s = w, sy.lit(w)
         if sy.leaves_of(s) and not d.is_int:
             return self._float_of_symbolic(v, d, shape, s)
         return self.value("constant", (), TileTy(d, shape), value=v, sym=s)
@@ -186,6 +191,23 @@ class Builder:
             return self.value("convert", (whole,), TileTy(d, shape))
         self.decide(Const(value, sym))
         return self.value("constant", (), TileTy(d, shape), value=value, sym=sy.lit(value))
+
+    def known(self, x: Val) -> Const | None:
+        """The Python value of a 0-d tile that is a constant; nothing is known of tiles with dimensions."""
+        if isinstance(x, Value) and x.op is not None and x.constant is not None and not self.type_of(x).shape:
+            return Const(x.constant, x.op.attrs["sym"])
+        return None
+
+    def known_exactly(self, x: Val) -> Const | None:
+        """The same as :meth:`known`, rounded to the tile's dtype."""
+        c = self.known(x)
+        if c is None or not isinstance(c.value, float):
+            return c
+        assert isinstance(x, Value)
+        d = self.type_of(x).dtype
+        if d.of is not None and same_in_generic_class(c.value):
+            return c
+        return const(rounded(c.value, self.fix(d).name))
 
     def tile(self, x: Val, what: str = "operand") -> Value:
         """``x`` as a tile; a Python number gets its default dtype."""
@@ -265,11 +287,9 @@ class Builder:
         dtype = self.resolve(dtype)
         if ty.dtype == dtype:
             return x
-        if x.constant is not None and ty.rank == 0 and rounding in (None, "nearest_even") and x.op is not None:
-            sym: Sym = x.op.attrs["sym"]
-            if sy.leaves_of(sym) and dtype.is_float != ty.dtype.is_float:
-                sym = sy.apply("float" if dtype.is_float else "int", sym)
-            return self.constant(x.constant, dtype, (), sym)
+        if rounding in (None, "nearest_even") and (c := self.known_exactly(x)) is not None:
+            changes = sy.leaves_of(c.sym) and dtype.is_float != ty.dtype.is_float
+            return self.constant(c.value, dtype, (), sy.apply(_CATEGORY[dtype.is_float], c.sym) if changes else c.sym)
         return self.value("convert", (x,), TileTy(dtype, ty.shape), rounding=rounding)
 
     def implicit_cast(self, x: Val, dtype: DType, what: str) -> Value:
@@ -325,8 +345,8 @@ class Builder:
             raise HoleError("", "", self.span, silent=True)
         if isinstance(x, Const) and isinstance(x.value, int):
             return x
-        if isinstance(x, Value) and x.constant is not None and isinstance(x.constant, int) and x.op is not None:
-            return Const(x.constant, x.op.attrs["sym"])
+        if (c := self.known(x)) is not None and isinstance(c.value, int):
+            return c
         self.refuse(f"{what} must be a constant integer, not {describe(x)}")
 
     def decided(self, x: Val, what: str) -> Any:
@@ -335,8 +355,8 @@ class Builder:
             raise HoleError("", "", self.span, silent=True)
         if isinstance(x, Const):
             return self.decide(x)
-        if isinstance(x, Value) and x.constant is not None and x.op is not None:
-            return self.decide(Const(x.constant, x.op.attrs["sym"]))
+        if (c := self.known(x)) is not None:
+            return self.decide(c)
         self.refuse(f"{what} must be a constant, not {describe(x)}")
 
     def const_shape(self, x: Val, what: str = "shape") -> Shape:

@@ -182,8 +182,8 @@ class Evaluator(Builder):
         match v:
             case Const():
                 return bool(self.decide(v) if decide else v.value)
-            case Value() if v.constant is not None and v.op is not None:
-                return bool(self.decide(Const(v.constant, v.op.attrs["sym"])))
+            case Value() if (c := self.known(v)) is not None:
+                return bool(self.decide(c))
             case TupleVal():
                 return bool(v.items)
             case HoleVal():
