@@ -118,17 +118,12 @@ def _collect(pool: Pool | _Inline, results: Results, options: Options, progress:
 def _submit_checks(
     pool: Pool | _Inline, results: Results, translation: Translation, options: Options, progress: Progress
 ) -> None:
-    """Queue the checks of an operator in chunks of one kernel; what is decided already needs no worker.
-
-    A Hole is no verdict yet: the reference may refuse the kernel as well.
-    """
+    """Queue the checks of an operator in chunks of one kernel; what is decided already needs no worker."""
     rust, groups = rust_text(translation), OrderedDict[int, list[tuple[CheckKey, CheckTask]]]()
     for key, task, decided in tasks_of(translation.plan, check_keys(translation.plan)):
         kernel = translation.plan.kernels[key.kernel].name
         if options.wanted is not None and (key.operator, kernel, task.specialization.name) not in options.wanted:
             continue
-        if task.unmapped and options.verify and kernel in translation.closures:
-            decided = None
         if decided is None and options.verify and options.memo is not None:
             decided = options.memo.find(key, rust, translation.closures[kernel], task)
         if decided is not None:

@@ -58,8 +58,6 @@ class CheckTask:
     place: Span
     problems: tuple[Diagnostic, ...] = ()
     """Why there are no compile inputs: our own refusal. The reference may refuse as well (then ``rejected``)."""
-    unmapped: bool = False
-    """Whether the problems are Holes."""
 
 
 @dataclass(frozen=True)
@@ -145,10 +143,6 @@ class Judge:
             reference = self._reference(closure, task)
         except ReferenceRejected as refusal:
             return CheckResult("rejected", (refusal.diagnostic,))
-        except TranspileError:
-            if not task.unmapped:
-                raise
-            return CheckResult("unmapped", task.problems)
         if task.inputs is None:
             return self._not_compiled(reference, task)
         ours = self.compile(rust, task.inputs, task.target)
@@ -187,8 +181,6 @@ class Judge:
         """A check that we have no Rust for, though cuda-tile takes the kernel; the assembler may refuse it."""
         from transpiler.reference.refusal import assembler_refusal
 
-        if task.unmapped:
-            return CheckResult("unmapped", task.problems)
         refused = assembler_refusal(reference, task.target, task.kernel, task.problems[0]) if task.problems else None
         return CheckResult("error", task.problems) if refused is None else CheckResult("rejected", (refused,))
 
@@ -305,7 +297,7 @@ def tasks_of(plan: OperatorPlan, keys: Iterable[CheckKey]) -> Iterator[tuple[Che
         kernel = plan.kernels[key.kernel]
         check = kernel.entries[key.entry].checks[key.check]
         task = CheckTask(kernel.name, check.specialization, check.target, check.inputs, place_of(plan, kernel),
-                         check.diagnostics, check.outcome == "unmapped")  # fmt: skip
+                         check.diagnostics)  # fmt: skip
         decided = CheckResult(check.outcome, check.diagnostics) if check.outcome is not None else None
         yield key, task, decided
 
