@@ -23,7 +23,7 @@ SHARED = {
     "E0201": {"jobs.py", "specialize/kernel.py"},
     "E0203": {"frontend/resolve.py", "reference/closure.py", "reference/load.py", "specialize/evaluate.py"},
     "E0204": {"frontend/resolve.py", "reference/closure.py", "reference/load.py"},
-    "E0212": {"reference/export.py", "reference/exporting.py", "specialize/kernel.py"},
+    "E0212": {"jobs.py", "reference/export.py", "reference/exporting.py", "specialize/kernel.py"},
     "E0213": {"reference/export.py", "reference/exporting.py", "reference/worker.py"},
     "E0214": {"reference/closure.py", "reference/load.py"},
     "E0231": {"frontend/resolve.py", "specialize/kernel.py"},

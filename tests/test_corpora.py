@@ -20,7 +20,7 @@ from transpiler.corpora import (
     load_manifest,
     specializations_for,
 )
-from transpiler.diagnostics import TranspileError
+from transpiler.diagnostics import Span, TranspileError
 from transpiler.manifests import to_toml
 from transpiler.recordings import array_for, named, operators_from_recording
 from transpiler.reference.source import SourceTree
@@ -123,12 +123,25 @@ def test_names_must_be_unique(tmp_path: Path) -> None:
     diagnostic = failed(path).diagnostic
     assert diagnostic.code == "E0272"
     assert "f16, f32" in diagnostic.message
+    assert (diagnostic.span.file, diagnostic.span.line, diagnostic.span.column) == ("a.toml", 10, 1)
+    diagnostic = failed(write(tmp_path, MANIFEST.replace('"f32"', '"f16"'))).diagnostic
+    assert (diagnostic.span.file, diagnostic.span.line) == ("m.toml", 19)
 
 
 def test_an_operator_has_one_source(tmp_path: Path) -> None:
     write(tmp_path, MANIFEST, "a.toml")
     write(tmp_path, MANIFEST.replace("copy.py", "other.py"), "b.toml")
-    assert failed(write(tmp_path, 'name = "x"\ninclude = ["a.toml", "b.toml"]\n')).diagnostic.code == "E0272"
+    diagnostic = failed(write(tmp_path, 'name = "x"\ninclude = ["a.toml", "b.toml"]\n')).diagnostic
+    assert (diagnostic.code, diagnostic.span.file, diagnostic.span.line) == ("E0272", "b.toml", 3)
+
+
+@pytest.mark.parametrize(("old", "new", "line", "column"), [
+    ('name = "f32"', 'name = "f32"\ntarget = "sm_91"', 20, 1),
+    ('name = "mine"', 'name = "mine"\ntarget = "h200"', 2, 1),
+])  # fmt: skip
+def test_a_target_is_an_architecture(tmp_path: Path, old: str, new: str, line: int, column: int) -> None:
+    diagnostic = failed(write(tmp_path, MANIFEST.replace(old, new, 1))).diagnostic
+    assert (diagnostic.code, diagnostic.span) == ("E0803", Span("m.toml", line, column))
 
 
 def test_a_manifest_that_includes_itself(tmp_path: Path) -> None:
@@ -163,7 +176,8 @@ def test_spec_of_a_file_is_found_by_path_or_name(tmp_path: Path) -> None:
     for path in (source, tmp_path / "elsewhere" / "copy.py"):
         found = specializations_for(corpus, tmp_path, path)
         assert found is not None
-        assert [s.name for s in found["copy_kernel"]] == ["f16", "f32"]
+        assert found[0] == "copy"
+        assert [s.name for s in found[1]["copy_kernel"]] == ["f16", "f32"]
     assert specializations_for(corpus, tmp_path, tmp_path / "other.py") is None
 
 

@@ -176,8 +176,10 @@ def not_built(command: str, what: str) -> TranspileError:
 
 
 def _arch(text: str | None) -> str | None:
-    if text is not None and not _is_arch(text):
-        raise error("E0803", f"`{text}` is not an architecture", help="for example sm_90, sm_100 or sm_120")
+    from transpiler.toolkit import is_architecture, not_an_architecture
+
+    if text is not None and not is_architecture(text):
+        raise not_an_architecture(text)
     return text
 
 
@@ -186,14 +188,6 @@ def _cubins(text: str) -> tuple[str, ...]:
     for part in found:
         _arch(part)
     return found
-
-
-# What tileiras assembles for.
-_ARCHITECTURES = ("80", "86", "87", "88", "89", "90", "100", "103", "110", "120", "121")
-
-
-def _is_arch(text: str) -> bool:
-    return text.startswith("sm_") and text[3:].removesuffix("a").removesuffix("f") in _ARCHITECTURES
 
 
 def _shard(text: str | None) -> tuple[int, int] | None:

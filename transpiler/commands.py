@@ -18,14 +18,14 @@ from transpiler.reference.closure import Closure
 from transpiler.report import assemble
 from transpiler.report.carets import SourceCache
 from transpiler.report.merge import merge
-from transpiler.report.model import Report, exit_status
+from transpiler.report.model import Report, exit_status, natural
 from transpiler.report.output import complain, finish, source_cache
 from transpiler.report.output import write_whole as write_whole
 from transpiler.report.sarif import diagnostics_of, to_sarif
 from transpiler.report.terminal import console, print_entries, progress, totals_line
 from transpiler.shards import distinct_names
 from transpiler.store import OutputFolder
-from transpiler.translation import KERNEL_FILE, OperatorPlan, Translation
+from transpiler.translation import KERNEL_FILE, KernelPlan, OperatorPlan, Translation
 from transpiler.workers import usable_cores
 
 _CHECKS_A_WORKER = 4
@@ -54,12 +54,15 @@ def translate_file(options: FileOptions) -> int:
     if not options.variants:
         folder.refuse_foreign()
     job = _file_job(options)
+    wanted = _with_variants(job) if options.variants else job
     checked = options.verify and not options.variants
     count = worker_count(options.jobs, job.check_count if checked else 0)
     with progress(job.check_count, "checks") if checked else _silent() as advance:
-        results = run_jobs([job], Options(verify=checked, cubins=options.cubins, workers=count), advance)
+        results = run_jobs([wanted], Options(verify=checked, cubins=options.cubins, workers=count), advance)
     for failed in results.failures.values():
         raise TranspileError(failed.diagnostic)
+    if options.variants:
+        _number_as_written(results, job)
     report = assemble.report(results, seconds=time.perf_counter() - started)
     if options.variants:
         assemble.drop_checks(report)
@@ -70,8 +73,7 @@ def translate_file(options: FileOptions) -> int:
 
 
 def _file_job(options: FileOptions) -> OperatorJob:
-    job = job_lists.file_job(options.file, kernel=options.kernel, spec=options.spec, target=options.target)
-    return _with_variants(job) if options.variants else job
+    return job_lists.file_job(options.file, kernel=options.kernel, spec=options.spec, target=options.target)
 
 
 def _with_variants(job: OperatorJob) -> OperatorJob:
@@ -88,6 +90,31 @@ def _with_variants(job: OperatorJob) -> OperatorJob:
     return replace(job, kernels=tuple(kernels))
 
 
+def _number_as_written(results: Results, job: OperatorJob) -> None:
+    """Give entries that kernel.rs has the names that they have there; the others are numbered after them."""
+    from transpiler.pipeline import translate
+
+    written = {kernel.name: kernel for kernel in translate(job).plan.kernels}
+    for name, found in results.translations.items():
+        kernels = tuple(_renumbered(kernel, written[kernel.name]) for kernel in found.plan.kernels)
+        results.translations[name] = replace(found, plan=found.plan.model_copy(update={"kernels": kernels}))
+
+
+def _renumbered(kernel: KernelPlan, written: KernelPlan) -> KernelPlan:
+    """Rename a kernel's entries; which are the same is told by the specializations that take them."""
+    home = {check.specialization.name: entry.name for entry in written.entries for check in entry.checks}
+    names: dict[str, str] = {}
+    for entry in kernel.entries:
+        taken = [home[c.specialization.name] for c in entry.checks if home.get(c.specialization.name)]
+        if entry.name and taken and taken[0] not in names.values():
+            names[entry.name] = taken[0]
+    known = {entry.name for entry in kernel.entries} | set(home.values())
+    free = iter(sorted(known - set(names.values()) - {""}, key=natural))
+    entries = [entry.model_copy(update={"name": names.get(entry.name) or (next(free) if entry.name else "")})
+               for entry in kernel.entries]  # fmt: skip
+    return kernel.model_copy(update={"entries": tuple(sorted(entries, key=lambda e: (not e.name, natural(e.name))))})
+
+
 def _print_file(report: Report, results: Results, options: FileOptions, sources: SourceCache) -> None:
     """Print in the format asked for; diagnostics go to the standard error when people read them."""
     if options.format == "json":
@@ -96,7 +123,7 @@ def _print_file(report: Report, results: Results, options: FileOptions, sources:
     if options.format == "sarif":
         sys.stdout.write(to_sarif(report))
         return
-    complain(assemble.diagnostics(results), sources, warnings=not options.variants)
+    complain(assemble.diagnostics(results), sources)
     out = console(sys.stdout)
     print_entries(out, report)
     if not options.variants:

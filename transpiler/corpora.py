@@ -14,8 +14,10 @@ from pydantic import ValidationError
 
 from transpiler.diagnostics import Span, TranspileError, error
 from transpiler.inputs import Lookups
+from transpiler.manifest_places import operator_places, place, stated_specializations
 from transpiler.resources import corpus_dir
 from transpiler.spec import Corpus, KernelManifest, OperatorManifest, Specialization
+from transpiler.toolkit import is_architecture, not_an_architecture
 
 _MAX_INCLUDE_DEPTH = 8
 
@@ -44,6 +46,9 @@ class LoadedCorpus:
     name: str
     target: str
     operators: tuple[Operator, ...]
+
+
+Stated = tuple[str, dict[str, tuple[Specialization, ...]]]
 
 
 def corpus_names() -> tuple[str, ...]:
@@ -92,13 +97,13 @@ def _read(path: Path, display: str, depth: int, lookups: Lookups) -> Corpus:
                       lookups)  # fmt: skip
         operators.extend(_moved(o, Path(name).parent) for o in inner.operators)
     operators.extend(corpus.operators)
-    return corpus.model_copy(update={"include": (), "operators": _join(operators, display)})
+    return corpus.model_copy(update={"include": (), "operators": _join(operators, path, display)})
 
 
 def _parse(path: Path, display: str) -> Corpus:
     try:
         text = path.read_bytes().decode("utf-8")
-        return Corpus.model_validate(tomllib.loads(text))
+        corpus = Corpus.model_validate(tomllib.loads(text))
     except OSError as exc:
         raise error("E0271", f"can't read {display}: {exc.strerror}", _span(display, 1)) from None
     except UnicodeDecodeError:
@@ -107,6 +112,21 @@ def _parse(path: Path, display: str) -> Corpus:
         raise _toml_error(exc, display) from None
     except ValidationError as exc:
         raise _schema_error(exc, text, display) from None
+    _check_targets(corpus, text, display)
+    return corpus
+
+
+def _check_targets(corpus: Corpus, text: str, display: str) -> None:
+    """Raise E0803 at the first target that isn't an architecture."""
+    stated: list[tuple[str, tuple[int | str, ...]]] = [(corpus.target, ("target",))]
+    for i, operator in enumerate(corpus.operators):
+        for j, kernel in enumerate(operator.kernels):
+            for k, one in enumerate(kernel.specializations):
+                if one.target is not None:
+                    stated.append((one.target, ("operators", i, "kernels", j, "specializations", k, "target")))
+    for target, loc in stated:
+        if not is_architecture(target):
+            raise not_an_architecture(target, place(text, loc, display))
 
 
 def _toml_error(exc: tomllib.TOMLDecodeError, display: str) -> TranspileError:
@@ -124,47 +144,8 @@ def _schema_error(exc: ValidationError, text: str, display: str) -> TranspileErr
     where = ".".join(str(part) for part in first["loc"])
     more = f" (and {exc.error_count() - 1} more)" if exc.error_count() > 1 else ""
     message = first["msg"].removeprefix("Value error, ")
-    line = locate(text, first["loc"])
-    return error("E0271", f"{display}: {where}: {message}{more}", _span(display, line),
+    return error("E0271", f"{display}: {where}: {message}{more}", place(text, first["loc"], display),
                  help="the schema of manifests is in docs/spec.schema.json")  # fmt: skip
-
-
-def locate(text: str, loc: tuple[int | str, ...]) -> int:
-    """Return the line of a TOML text that a pydantic location leads to: its table, or the key in it."""
-    counts: dict[str, int] = {}
-    best, best_line, inside = -1, 1, False
-    wanted = [str(part) for part in loc]
-    for number, line in enumerate(text.splitlines(), 1):
-        header = re.match(r"\s*(\[\[?)\s*([\w.\"'-]+)\s*\]", line)
-        if header is not None:
-            here = _table_path(header[2], header[1] == "[[", counts)
-            depth = len(here) if wanted[: len(here)] == here else -1
-            inside = depth >= 0
-            if depth > best:
-                best, best_line = depth, number
-        elif (inside or best < 0) and (key := re.match(r"\s*([\w.\"'-]+)\s*=", line)):
-            rest = wanted[max(best, 0) :]
-            parts = key[1].replace('"', "").replace("'", "").split(".")
-            shared = min(len(rest), len(parts))
-            if shared and rest[:shared] == parts[:shared]:
-                return number
-    return best_line
-
-
-def _table_path(header: str, repeated: bool, counts: dict[str, int]) -> list[str]:
-    """Return a table's path with the indices that it has among its repeated parents."""
-    path: list[str] = []
-    names = header.split(".")
-    for depth in range(1, len(names) + 1):
-        key = ".".join(names[:depth])
-        path.append(names[depth - 1])
-        if depth == len(names) and repeated:
-            counts[key] = counts.get(key, -1) + 1
-            for inner in [name for name in counts if name.startswith(f"{key}.")]:
-                del counts[inner]
-        if key in counts:
-            path.append(str(counts[key]))
-    return path
 
 
 def _span(display: str, line: int) -> Span:
@@ -178,7 +159,7 @@ def _moved(operator: OperatorManifest, folder: Path) -> OperatorManifest:
     return operator.model_copy(update={"path": (folder / operator.path).as_posix()})
 
 
-def _join(operators: list[OperatorManifest], display: str) -> tuple[OperatorManifest, ...]:
+def _join(operators: list[OperatorManifest], path: Path, display: str) -> tuple[OperatorManifest, ...]:
     """Join operators of one name: their kernels' specializations add up."""
     joined: dict[str, OperatorManifest] = {}
     for operator in operators:
@@ -187,12 +168,14 @@ def _join(operators: list[OperatorManifest], display: str) -> tuple[OperatorMani
             joined[operator.name] = operator
             continue
         if (known.module, known.path) != (operator.module, operator.path):
-            raise error("E0272", f"operator `{operator.name}` has two sources in {display}", _span(display, 1))
+            second = operator_places(path, display, operator.name)[1]
+            raise error("E0272", f"operator `{operator.name}` has two sources in {display}", second,
+                        help="give the second one another name")  # fmt: skip
         kernels = _join_kernels(known.kernels + operator.kernels)
         joined[operator.name] = known.model_copy(update={"kernels": kernels})
     for operator in joined.values():
         for kernel in operator.kernels:
-            _check_names(operator, kernel, display)
+            _check_names(operator, kernel, path, display)
     return tuple(joined.values())
 
 
@@ -203,12 +186,13 @@ def _join_kernels(kernels: tuple[KernelManifest, ...]) -> tuple[KernelManifest, 
     return tuple(KernelManifest(name=name, specializations=items) for name, items in found.items())
 
 
-def _check_names(operator: OperatorManifest, kernel: KernelManifest, display: str) -> None:
+def _check_names(operator: OperatorManifest, kernel: KernelManifest, path: Path, display: str) -> None:
     names = [s.name for s in kernel.specializations]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted({name for name in names if names.count(name) > 1}, key=names.index)
     if twice:
+        second = stated_specializations(path, display, operator.name, kernel.name, twice[0])[1]
         raise error("E0272", f"{operator.name}.{kernel.name} has several specializations called {', '.join(twice)}",
-                    _span(display, 1), help="give each its own name")  # fmt: skip
+                    second.span("name"), help="give each its own name")  # fmt: skip
 
 
 def find_source(operator: OperatorManifest, folder: Path, lookups: Lookups | None = None) -> SourceFile:
@@ -245,8 +229,8 @@ def find_module(module: str, lookups: Lookups | None = None) -> SourceFile:
                 help=f"install a version of `{top}` that has it")  # fmt: skip
 
 
-def specializations_for(corpus: Corpus, folder: Path, source: Path) -> dict[str, tuple[Specialization, ...]] | None:
-    """Return what a SPEC.toml says of a source file, by kernel, or None when it doesn't name the file.
+def specializations_for(corpus: Corpus, folder: Path, source: Path) -> Stated | None:
+    """Return what a SPEC.toml says of a source file: the operator's name and specializations by kernel, else None.
 
     An operator fits when its source is this very file, or else when it has the file's stem as its name.
     """
@@ -255,11 +239,11 @@ def specializations_for(corpus: Corpus, folder: Path, source: Path) -> dict[str,
         kernels = {kernel.name: kernel.specializations for kernel in operator.kernels}
         try:
             if find_source(operator, folder).path.resolve() == source.resolve():
-                return kernels
+                return operator.name, kernels
         except TranspileError:
             pass
         if operator.name == source.stem:
-            by_name = kernels
+            by_name = operator.name, kernels
     return by_name
 
 

@@ -7,11 +7,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from transpiler import corpora
 from transpiler.diagnostics import Diagnostic, Span, TranspileError, error
 from transpiler.inputs import Lookups
+from transpiler.manifest_places import kernel_place, stated_specializations
 from transpiler.spec import Specialization
+
+if TYPE_CHECKING:
+    from transpiler.ir import hir
 
 DEFAULT_TARGET = "sm_90"
 _SPEC_TAG = re.compile(r"\W+")
@@ -67,7 +72,7 @@ def file_job(
         if kernel not in names:
             raise unknown_kernel(kernel, names, program.modules[program.main].path)
         names = [kernel]
-    given, spec_target = _spec_file(spec, path, program.kernels) if spec is not None else ({}, DEFAULT_TARGET)
+    given, spec_target = _spec_file(spec, path, program) if spec is not None else ({}, DEFAULT_TARGET)
     kernels = []
     for name in names:
         if given.get(name):
@@ -89,12 +94,12 @@ def _defaults(path: Path, kernel: str, display: str | None) -> KernelJob:
     return KernelJob(kernel, found.specializations, found.diagnostics)
 
 
-def _spec_file(spec: Path, source: Path, kernels: Sequence[str]) -> tuple[dict[str, tuple[Specialization, ...]], str]:
+def _spec_file(spec: Path, source: Path, program: hir.Program) -> tuple[dict[str, tuple[Specialization, ...]], str]:
     """Read what a SPEC.toml says of a source file."""
     shown = display_path(spec) or spec.name
     corpus = corpora.load_manifest(spec, shown)
-    found = corpora.specializations_for(corpus, spec.parent, source)
-    if found is None:
+    stated = corpora.specializations_for(corpus, spec.parent, source)
+    if stated is None:
         named = ", ".join(operator.name for operator in corpus.operators) or "none"
         raise error(
             "E0805",
@@ -102,11 +107,26 @@ def _spec_file(spec: Path, source: Path, kernels: Sequence[str]) -> tuple[dict[s
             Span(shown, 1, 1),
             help=f"the operators in it are: {named}; an operator's name or path must be that of the source",
         )
-    unknown = [name for name in found if name not in kernels]
+    operator, found = stated
+    unknown = [name for name in found if name not in program.kernels]
     if unknown:
         raise error("E0201", f"{shown} names the kernel `{unknown[0]}`, which {source.name} doesn't have",
-                    Span(shown, 1, 1), help=f"the kernels are: {', '.join(kernels)}")  # fmt: skip
+                    kernel_place(spec, shown, operator, unknown[0]),
+                    help=f"the kernels are: {', '.join(program.kernels)}")  # fmt: skip
+    for kernel, items in found.items():
+        for one in items:
+            _check_fit(program, kernel, one, (spec, shown, operator))
     return found, corpus.target
+
+
+def _check_fit(program: hir.Program, kernel: str, one: Specialization, where: tuple[Path, str, str]) -> None:
+    """Raise E0212 at the place in the SPEC.toml that doesn't fit the kernel."""
+    from transpiler.spec_check import misfit
+
+    found = misfit(program.modules[program.main].functions[kernel], one)
+    if found is not None:
+        span = stated_specializations(*where, kernel, one.name)[0].span(*found.keys)
+        raise error("E0212", found.message, span, help=found.help)
 
 
 def corpus_jobs(argument: str, lookups: Lookups | None = None) -> list[OperatorJob]:

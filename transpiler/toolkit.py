@@ -15,10 +15,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .diagnostics import error
+from .diagnostics import NO_SPAN, error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from .diagnostics import Span, TranspileError
 
 OVERRIDE = "TRANSPILE_TOOLKIT"
 # The assembler would prefer the libraries of a toolkit named here to those of its own package.
@@ -82,6 +84,20 @@ def _in_package(component: Component) -> Path | None:
             path = Path(os.path.normpath(file.locate()))
             return path if path.is_file() else None
     return None
+
+
+# What tileiras assembles for.
+_ARCHITECTURES = ("80", "86", "87", "88", "89", "90", "100", "103", "110", "120", "121")
+
+
+def is_architecture(text: str) -> bool:
+    """Whether a text names an architecture, as ``sm_90`` or ``sm_100a`` do."""
+    return text.startswith("sm_") and text[3:].removesuffix("a").removesuffix("f") in _ARCHITECTURES
+
+
+def not_an_architecture(text: str, span: Span = NO_SPAN) -> TranspileError:
+    """Say that a text names no architecture (E0803)."""
+    return error("E0803", f"`{text}` is not an architecture", span, help="for example sm_90, sm_100 or sm_120")
 
 
 def tool_environment() -> dict[str, str]:

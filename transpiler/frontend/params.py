@@ -74,6 +74,11 @@ def kernel_params(program: hir.Program, kernel: str) -> tuple[ParamUse, ...]:
     return tuple(uses.values())
 
 
+def annotated_role(param: hir.Param) -> Role:
+    """What a parameter's annotation alone says of it."""
+    return _from_annotation(param).role
+
+
 def _from_annotation(param: hir.Param) -> ParamUse:
     use = ParamUse(param.name, param.span.line)
     annotation = param.annotation

@@ -14,11 +14,11 @@ from transpiler.report.terminal import console, print_kernels, totals_line
 _SHOWN = 20
 
 
-def complain(diagnostics: Iterable[Diagnostic], sources: SourceCache, *, warnings: bool = True) -> None:
+def complain(diagnostics: Iterable[Diagnostic], sources: SourceCache) -> None:
     """Print every diagnostic once for its place, with its source line; warnings where there is nothing worse."""
     seen: dict[tuple[str, ...], Diagnostic] = {}
     found = list(diagnostics)
-    hidden = not warnings or any(one.severity == "error" for one in found)
+    hidden = any(one.severity == "error" for one in found)
     for one in found:
         if one.severity == "warning" and hidden:
             continue
