@@ -253,7 +253,7 @@ def test_dump(shell: Shell, stage: str) -> None:
         (["verify", "mine", "--execute"], "E0802"),
         (["explain", "E1"], "E0801"),
         (["coverage", "tilegym-core"], "E0802"),
-        (["record", "-o", "s.toml", "--", "python", "x.py"], "E0802"),
+        (["record", "-o", "s.toml", "--", "no-such-command"], "E0830"),
         (["build", "mine"], "E0802"),
         (["changeset", "softmax", "--into", "x", "--patch", "y"], "E0802"),
         (["fill", "mine"], "E0802"),

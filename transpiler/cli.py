@@ -22,13 +22,12 @@ _INTERRUPTED = 130
 _DEFAULT_OUT = Path("cutile_rs")
 _LATER = {
     "coverage": "the rule-coverage report",
-    "record": "recording real launches",
     "build": "building the crate",
     "changeset": "writing a changeset for TileGym",
     "fill": "filling Holes with agents",
     "promote": "promoting an override to a rule",
 }
-_EPILOG = "Subcommands: batch, merge, verify, explain; `transpile COMMAND --help` says more."
+_EPILOG = "Subcommands: batch, merge, verify, record, explain; `transpile COMMAND --help` says more."
 translate_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 commands_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
                            no_args_is_help=True)  # fmt: skip
@@ -143,6 +142,18 @@ def explain(code: Annotated[str, typer.Argument(metavar="CODE", help="such as E0
     return explain_code(code)
 
 
+@commands_app.command(context_settings={"allow_interspersed_args": False})
+def record(
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", show_default=False, help=(
+        "what to run: python script.py, pytest tests, python -m package"))],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="SPEC.toml", help="where the specializations go")],
+) -> int:  # fmt: skip
+    """Run a command and write down how it launches kernels, as specializations for --spec and batch."""
+    from transpiler.record.command import record as run
+
+    return run(command, out)
+
+
 def _register_later(name: str, what: str) -> None:
     @commands_app.command(name, hidden=True, context_settings={"ignore_unknown_options": True,
                                                                "allow_extra_args": True})  # fmt: skip
@@ -153,7 +164,7 @@ def _register_later(name: str, what: str) -> None:
 
 for _name, _what in _LATER.items():
     _register_later(_name, _what)
-COMMANDS = frozenset({"batch", "merge", "verify", "explain", *_LATER})
+COMMANDS = frozenset({"batch", "merge", "verify", "record", "explain", *_LATER})
 
 
 @commands_app.callback()

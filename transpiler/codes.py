@@ -190,6 +190,11 @@ _OWN: dict[str, Code] = {
     "E0824": Code("a file beside kernel.rs was changed", "`transpile verify` checks kernel.rs as it is now. ffi.rs, "
                   "the bindings and the support code decide which entry runs and with what; one of them isn't as it "
                   "was written, so the proof doesn't cover what would run.", "Translate again, or undo the change."),
+    "E0830": Code("the command can't be run", "`transpile record` could not start the command.",
+                  "Check its name and path; everything after `--` is the command."),
+    "E0831": Code("nothing was launched", "The command ended without launching a kernel, or every launch of it was one "
+                  "that a SPEC.toml can't state. Nothing was written.",
+                  "Run something that calls ct.launch, with a Python that reads PYTHONPATH."),
     "E0900": Code("internal error", "Something happened in transpile that must not happen.",
                   "Please report it with the output of a run with TRANSPILE_DEBUG=1."),
     "E0901": Code("a worker process ended", "A worker crashed or was stopped for taking too long; what it was at "
@@ -208,6 +213,8 @@ _OWN: dict[str, Code] = {
     "W0274": Code("launches were left out", "The file launches the kernel with more different constants than are "
                   "checked by default; the message says how many were left out.", "Give a SPEC.toml with `--spec` that "
                   "names those that matter; `transpile explain E0271` shows one."),
+    "W0832": Code("a launch was not recorded", "`transpile record` could not write down one of the launches; the "
+                  "message says why. The others were recorded.", "State the specialization by hand."),
 }  # fmt: skip
 
 CODES: dict[str, Code] = dict(sorted(

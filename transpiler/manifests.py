@@ -79,6 +79,8 @@ def _specialization(specialization: Specialization) -> Table:
     table.add("name", specialization.name)
     if specialization.target is not None:
         table.add("target", specialization.target)
+    if specialization.grid is not None:
+        table.add("grid", list(specialization.grid))
     hints = {k: v for k, v in specialization.hints.model_dump().items() if v is not None}
     if hints:
         table.add("hints", _inline(hints))

@@ -39,7 +39,7 @@ def operators_from_recording(compiles: Sequence[dict[str, Any]]) -> tuple[Operat
     """
     found: dict[str, dict[str, dict[str, Specialization]]] = {}
     for row in compiles:
-        one = _specialization(row)
+        one = specialization(row)
         key = one.model_dump_json()
         found.setdefault(row["module"], {}).setdefault(row["kernel"], {})[key] = one
     return tuple(_operator(module, found[module]) for module in sorted(found))
@@ -77,12 +77,13 @@ def _operator(module: str, kernels: dict[str, dict[str, Specialization]]) -> Ope
     return OperatorManifest(name=operator_name(module), module=module, kernels=tuple(manifests))
 
 
-def _specialization(row: dict[str, Any]) -> Specialization:
+def specialization(row: dict[str, Any]) -> Specialization:
+    """Return a recorded compilation as a specialization without a name."""
     params = {name: _param(c) for name, c in zip(row["params"], row["constraints"], strict=True)}
     hints = dict(row.get("options", {}))
     if hints.get("opt_level") == _DEFAULT_OPT_LEVEL:
         del hints["opt_level"]
-    return Specialization.model_validate({"name": "", "params": params, "hints": hints})
+    return Specialization.model_validate({"name": "", "params": params, "hints": hints, "grid": row.get("grid")})
 
 
 def _param(constraint: dict[str, Any]) -> dict[str, Any]:

@@ -158,12 +158,16 @@ class Hints(Model):
 
 
 class Specialization(Model):
-    """One way to call a kernel: a description of each parameter, in the kernel's order."""
+    """One way to call a kernel: a description of each parameter.
+
+    ``grid`` is one that it was launched with, where that is known; it decides nothing.
+    """
 
     name: str
     params: dict[str, ParamSpec]
     hints: Hints = Hints()
     target: str | None = None
+    grid: tuple[int, ...] | None = None
 
 
 class KernelManifest(Model):

@@ -140,6 +140,12 @@ class SourceTree:
                 found.append(_kernel_info(function, made.name, line, made.hints))
         return tuple(sorted(found, key=lambda info: info.line))
 
+    def kernels_of(self, function: str) -> tuple[str, ...]:
+        """Return the kernels whose body is a function of the file: itself, or what calls of ``ct.kernel`` make."""
+        names = {info.name for info in self.kernels()}
+        made = [made.name for made in self.made_kernels().values() if made.function == function]
+        return tuple(dict.fromkeys(([function] if function in names else []) + made))
+
     def made_kernels(self) -> dict[str, MadeKernel]:
         """Return the kernels that calls of ``ct.kernel`` make, by name."""
         found: dict[str, MadeKernel] = {}

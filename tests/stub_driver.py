@@ -1,0 +1,57 @@
+"""A CUDA driver that does nothing, so that real launches go all the way without a GPU."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+_SOURCE = r"""
+#include <dlfcn.h>
+#include <stdlib.h>
+typedef void *handle;
+static int any(void **out) { *out = (void *)8; return 0; }
+int cuDriverGetVersion(int *v) { *v = 13030; return 0; }
+int cuDeviceGetCount(int *n) { *n = 1; return 0; }
+int cuDeviceGet(int *d, int i) { (void)i; *d = 0; return 0; }
+int cuCtxGetDevice(int *d) { *d = 0; return 0; }
+int cuDeviceGetAttribute(int *v, int what, int d) { (void)d; *v = what == 75 ? 9 : what == 76 ? 0 : 1024; return 0; }
+int cuCtxGetCurrent(handle *c) { return any(c); }
+int cuCtxGetId(handle c, unsigned long long *i) { (void)c; *i = 1; return 0; }
+int cuDevicePrimaryCtxRetain(handle *c, int d) { (void)d; return any(c); }
+int cuPointerGetAttribute(void *v, int what, unsigned long p) {
+    (void)p;
+    if (what == 9) *(int *)v = 0; else *(void **)v = (void *)8;
+    return 0;
+}
+int cuLibraryLoadData(handle *l) { return any(l); }
+int cuLibraryGetKernel(handle *k) { return any(k); }
+int cuKernelGetFunction(handle *f) { return any(f); }
+int cuStreamGetCtx(handle s, handle *c) { (void)s; return any(c); }
+int cuStreamGetCtx_v2(handle s, handle *c, handle *g) { (void)s; if (g) *g = 0; return any(c); }
+int cuGetErrorString(int e, const char **s) { (void)e; *s = "none"; return 0; }
+int cuEventCreate(handle *e) { return any(e); }
+int cuStreamCreate(handle *s) { return any(s); }
+int cuMemAlloc(handle *p, size_t n) { *p = malloc(n); return 0; }
+int cuMemAllocHost(handle *p, size_t n) { *p = malloc(n); return 0; }
+int cuEventElapsedTime(float *t) { *t = 1.0f; return 0; }
+int cuStreamIsCapturing(handle s, int *state) { (void)s; *state = 0; return 0; }
+int cuStreamGetCaptureInfo_v2(handle s, int *state) { (void)s; *state = 0; return 0; }
+int cuStreamGetCaptureInfo_v3(handle s, int *state) { (void)s; *state = 0; return 0; }
+static int nothing(void) { return 0; }
+int cuGetProcAddress_v2(const char *name, void **f, int v, unsigned long flags, int *s) {
+    (void)v; (void)flags;
+    void *found = dlsym(dlopen("libcuda.so.1", RTLD_NOW), name);
+    *f = found ? found : (void *)nothing;
+    if (s) *s = 0;
+    return 0;
+}
+"""
+
+
+def build(folder: Path) -> Path:
+    """Compile the stub; the folder it is in belongs in LD_LIBRARY_PATH."""
+    source = folder / "stub.c"
+    source.write_text(_SOURCE)
+    command = ["gcc", "-shared", "-fPIC", "-w", "-o", str(folder / "libcuda.so.1"), str(source)]
+    subprocess.run(command, check=True)
+    return folder
