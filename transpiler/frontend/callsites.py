@@ -16,8 +16,8 @@ from transpiler.diagnostics import Diagnostic, Span
 from transpiler.frontend.resolve import Workspace, dotted_parts
 from transpiler.ir import hir
 
-ArgKind = Literal["tensor", "int", "float", "bool", "unknown"]
-Constant = bool | int | float
+ArgKind = Literal["tensor", "int", "float", "bool", "str", "unknown"]
+Constant = bool | int | float | str
 
 _LAUNCHERS = {"cuda.tile.launch": (2, 3), "cuda.tile.tune.exhaustive_search": (3, 4)}
 """Positions of the kernel and of the arguments among a launcher's own arguments."""
@@ -287,6 +287,10 @@ class _Reader:
         """See :meth:`_values`; for the argument descriptions."""
         return list(self._values(name, scope))
 
+    def demands(self, scope: _Scope) -> list[ast.expr]:
+        """The conditions that the functions around assert, outermost first."""
+        return [test for function in scope.chain for test in _asserted(function)]
+
     def external(self, node: ast.expr, scope: _Scope) -> str:
         """The external name that an expression stands for, or the empty string."""
         return self._external(node, scope)
@@ -330,7 +334,25 @@ class _Known:
             if isinstance(value, ast.Name) and value.id == node.id and where == self._scope:
                 continue
             found.append(_Known(self._reader, where).look(value, depth + 1))
-        return _common(found)
+        return self._required(node.id) | _common(found)
+
+    def _required(self, name: str) -> dict[str, object]:
+        """What the functions around demand of a tensor: ``assert x.dtype == torch.int32 and x.ndim == 2``."""
+        found: dict[str, object] = {}
+        for test in self._reader.demands(self._scope):
+            match test:
+                case ast.Compare(ast.Attribute(ast.Name(id=owner), "dtype"), [ast.Eq() | ast.In()], [wanted]):
+                    known = self._dtype(_first(wanted)) if owner == name else {}
+                case ast.Compare(
+                    ast.Attribute(ast.Name(id=owner), "ndim") | ast.Call(ast.Attribute(ast.Name(id=owner), "dim")),
+                    [ast.Eq()],
+                    [ast.Constant(int() as rank)],
+                ):
+                    known = {"rank": rank} if owner == name else {}
+                case _:
+                    continue
+            found |= {"kind": "tensor", **known} if known else {}
+        return found
 
     def _binary(self, node: ast.BinOp, depth: int) -> dict[str, object]:
         left, right = self.look(node.left, depth + 1), self.look(node.right, depth + 1)
@@ -406,6 +428,24 @@ _TORCH_DTYPES = {"half": "float16", "float": "float32", "double": "float64", "lo
                  "short": "int16", "bool": "bool_"}  # fmt: skip
 
 
+def _asserted(function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """The parts of the conditions that a function asserts, or whose opposite makes it raise."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Assert(test=ast.BoolOp(op=ast.And(), values=tests)):
+                yield from tests
+            case ast.Assert(test=test):
+                yield test
+            case ast.If(test=ast.Compare(left, [ast.NotEq() | ast.NotIn() as op], right), body=[ast.Raise(), *_]):
+                yield ast.Compare(left, [ast.Eq() if isinstance(op, ast.NotEq) else ast.In()], right)
+            case _:
+                pass
+
+
+def _first(node: ast.expr) -> ast.expr:
+    return node.elts[0] if isinstance(node, ast.Tuple | ast.List | ast.Set) and node.elts else node
+
+
 def _is_power(found: dict[str, object]) -> bool:
     value = found.get("value")
     return bool(found.get("power_of_two")) or (type(value) is int and value > 0 and value & (value - 1) == 0)
@@ -435,7 +475,8 @@ def _choices(found: list[dict[str, object]]) -> tuple[object, ...]:
 
 
 def _kind_of(value: Constant) -> ArgKind:
-    return "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "float"
+    kinds: dict[type, ArgKind] = {bool: "bool", int: "int", float: "float", str: "str"}
+    return kinds[type(value)]
 
 
 def _literal(node: ast.expr) -> Constant | None:
@@ -443,7 +484,7 @@ def _literal(node: ast.expr) -> Constant | None:
         value = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
-    return value if isinstance(value, bool | int | float) else None
+    return value if isinstance(value, bool | int | float | str) else None
 
 
 def _calls(body: Sequence[ast.AST], chain: _Chain) -> Iterator[tuple[ast.Call, _Scope]]:

@@ -136,7 +136,7 @@ class _Launch:
                 continue
             values: list[Constant] = [True] if self._is_flag(use) else []
             values += [_converted(value, use.kind) for value in self._argument(use).choices]
-            values += sorted(use.compared_with)
+            values += sorted(use.compared_with, key=lambda v: (isinstance(v, str), v))
             for value in dict.fromkeys(v for v in values if v != self._constant(use, ragged=False)):
                 found += 1
                 if found <= _MAX_VARIANTS:
@@ -186,13 +186,28 @@ class _Launch:
             stride_divisible_by=(1 if ragged else stride,) * (rank - 1) + (1,), base_addr_divisible_by=_BYTES,
         )  # fmt: skip
 
-    def _array_dtype(self, use: ParamUse, argument: Argument, dtype: str) -> str:
+    def _array_dtype(self, use: ParamUse, argument: Argument, dtype: str, seen: tuple[str, ...] = ()) -> str:
+        """What the host code or the kernel demands, else what its name suggests, else ``dtype``."""
         if argument.dtype is not None and argument.dtype in _SIZES:
             return argument.dtype
+        if use.multiplied_as:
+            return use.multiplied_as
         if use.stored_as:
-            return max(use.stored_as)
+            return max(use.stored_as, key=lambda name: (name.startswith(("float", "bfloat")), _item_size(name)))
+        if use.holds_indices:
+            return "int32"
+        for other in self._alike(use, argument):
+            if other.name not in seen:
+                return self._array_dtype(other, self._argument(other), dtype, (*seen, use.name))
         words = use.name.lower().strip("_").split("_")
-        return "int32" if use.holds_indices or any(word in _INTEGER_WORDS for word in words) else dtype
+        return "int32" if any(word in _INTEGER_WORDS for word in words) else dtype
+
+    def _alike(self, use: ParamUse, argument: Argument) -> Iterator[ParamUse]:
+        """Arrays with the same dtype: that it was made like, or whose items are stored into it."""
+        for other in self._uses:
+            made_like = argument.like != "" and self._argument(other).text == argument.like
+            if other is not use and other.role == "array" and (made_like or other.name in use.stored_from):
+                yield other
 
     def _is_flag(self, use: ParamUse) -> bool:
         if use.keywords & _FLAG_KEYWORDS:
@@ -218,7 +233,7 @@ class _Launch:
         if use.sizes_tile or argument.power_of_two or any(word in words for word in _TILE_WORDS):
             return _TILE
         if use.compared_with:
-            return min(use.compared_with)
+            return min(use.compared_with, key=lambda v: (isinstance(v, str), v))
         return _RAGGED if ragged else _ALIGNED
 
 
@@ -233,7 +248,7 @@ def _item_size(dtype: str) -> int:
 
 
 def _converted(value: Constant, kind: str) -> Constant:
-    if kind == "float":
+    if kind == "float" and not isinstance(value, str):
         return float(value)
     return bool(value) if kind == "bool" else value
 

@@ -13,11 +13,11 @@ from typing import Literal
 from transpiler.ir import hir
 
 Role = Literal["array", "list", "scalar", "constant", "unknown"]
-ValueKind = Literal["int", "float", "bool", "unknown"]
+ValueKind = Literal["int", "float", "bool", "str", "unknown"]
 
 _INDEXED = {
     "load": ("index", "shape"), "store": ("index", ""), "gather": ("indices", ""), "scatter": ("indices", ""),
-    "num_tiles": ("", "shape"), "load_advanced_indexing": ("", ""), "tiled_view": ("", ""),
+    "num_tiles": ("", "shape"), "load_advanced_indexing": ("indices", ""), "store_advanced_indexing": ("indices", ""),
 }  # fmt: skip
 """Operations on arrays: the names of the arguments whose length is the array's rank."""
 _POSITIONS = {"index": 1, "indices": 1, "shape": 2}
@@ -29,7 +29,14 @@ _SAME_TILE = frozenset({
     "exp2", "log", "log2", "rsqrt", "sqrt", "negative", "abs", "tanh", "cumsum", "slice",
 })  # fmt: skip
 """Operations whose result has the dtype of their first operand."""
-_JOINED = frozenset({"where", "maximum", "minimum", "add", "sub", "mul", "truediv", "mma", "neg"})
+_JOINED = frozenset({
+    "where", "maximum", "minimum", "add", "sub", "mul", "truediv", "pow", "mod", "neg", "min", "max",
+})  # fmt: skip
+_MADE = {"astype": 1, "zeros": 1, "ones": 1, "full": 2, "arange": 99, "bitcast": 1}
+"""Operations whose result has the dtype that they are told, and where that stands when it isn't a keyword."""
+_FLOATS = ("float32", "float64")
+_DTYPES = frozenset({*_FLOATS, "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+                     "bfloat16", "float8_e4m3fn", "float8_e5m2"})  # fmt: skip
 _MAX_DEPTH = 12
 
 
@@ -38,8 +45,9 @@ class ParamUse:
     """What is known of one parameter.
 
     ``ranks`` counts the ranks with which an array is used, ``keywords`` are the keyword arguments that a constant is
-    handed on as (``latency``), ``stored_as`` the fixed dtypes of tiles stored into an array, and ``holds_indices``
-    says that its items select tiles or bound loops.
+    handed on as (``latency``), ``stored_as`` the fixed dtypes of tiles stored into an array, ``stored_from`` the arrays
+    whose dtype they have otherwise, ``multiplied_as`` what an integer matrix product needs, and ``holds_indices`` says
+    that its items select elements or bound loops.
     """
 
     name: str
@@ -49,9 +57,11 @@ class ParamUse:
     ranks: Counter[int] = field(default_factory=Counter)
     min_rank: int = 0
     sizes_tile: bool = False
-    compared_with: set[int] = field(default_factory=set)
+    compared_with: set[int | str] = field(default_factory=set)
     keywords: set[str] = field(default_factory=set)
     stored_as: set[str] = field(default_factory=set)
+    stored_from: list[str] = field(default_factory=list)
+    multiplied_as: str = ""
     holds_indices: bool = False
     used: bool = False
 
@@ -101,7 +111,8 @@ def _name(node: hir.Expr | None) -> str:
 
 
 def _value_kind(node: hir.Expr | None) -> ValueKind:
-    kinds: dict[str, ValueKind] = {"builtins.int": "int", "builtins.float": "float", "builtins.bool": "bool"}
+    kinds: dict[str, ValueKind] = {"builtins.int": "int", "builtins.float": "float", "builtins.bool": "bool",
+                                   "builtins.str": "str"}  # fmt: skip
     return kinds.get(_name(node), "unknown")
 
 
@@ -118,6 +129,7 @@ class _Reader:
         self._tuples: dict[str, int] = {}
         self._dtypes: dict[str, str] = {}
         self._origins: dict[str, ParamUse] = {}
+        self._likes: dict[str, ParamUse] = {}
 
     def function(self, function: hir.Function, scope: _Scope) -> None:
         self._scope = dict(scope)
@@ -134,6 +146,10 @@ class _Reader:
             self._tuples[name] = len(value.items)
         elif isinstance(value, hir.Local) and value.name in self._scope:
             self._scope[name] = self._scope[value.name]
+        elif isinstance(value, hir.Call) and isinstance(value.func, hir.Attr) and value.func.name == "slice":
+            found = self._param(value.func.value)
+            if found is not None:
+                self._scope[name] = found
         elif isinstance(value, hir.Call) and _name(value.func) == "operator.getitem":
             found = self._param(value.args[0])
             if found is not None and not found[1] and found[0].role in ("unknown", "list"):
@@ -142,31 +158,43 @@ class _Reader:
 
     def _track(self, name: str, value: hir.Expr) -> None:
         """Remember a local's dtype where it is fixed, and the array that its items were read from."""
-        dtype, origin = self._dtype(value), self._origin(value)
-        self._dtypes.pop(name, None)
-        self._origins.pop(name, None)
+        dtype, origin, like = self._dtype(value), self._origin(value), self._like(value)
+        for known in (self._dtypes, self._origins, self._likes):
+            known.pop(name, None)
         if dtype:
             self._dtypes[name] = dtype
         if origin is not None:
             self._origins[name] = origin
+        if like is not None:
+            self._likes[name] = like
 
     def _dtype(self, node: hir.Expr) -> str:
-        """The float dtype that a tile has whatever the arrays hold, or the empty string."""
+        """The dtype that a tile has whatever the arrays hold, or the empty string."""
         if isinstance(node, hir.Local):
             return self._dtypes.get(node.name, "")
         if not isinstance(node, hir.Call):
             return ""
         name, operands = _operation(node)
         arguments = dict(node.kwargs)
-        if name in ("astype", "full", "zeros", "ones"):
-            given = arguments.get("dtype", node.args[-1] if name == "astype" and node.args else None)
+        if name in _MADE:
+            given = arguments.get("dtype", operands[_MADE[name]] if len(operands) > _MADE[name] else None)
             found = _name(given).removeprefix("cuda.tile.").removeprefix("torch.")
-            return found if found in ("float32", "float64") else ""
-        if name in _SAME_TILE and operands:
+            return found if found in _DTYPES else ""
+        if name in ("argmax", "argmin"):
+            return "int32"
+        if name == "mma" and (acc := arguments.get("acc", operands[2] if len(operands) > 2 else None)) is not None:
+            return self._dtype(acc)
+        if name in _SAME_TILE and operands and not (name in _JOINED and len(operands) > 1 and not arguments):
             return self._dtype(operands[0])
         if name in _JOINED:
-            return next((d for item in (*operands, *arguments.values()) if (d := self._dtype(item))), "")
+            return self._joined([*operands[1 if name == "where" else 0 :], *arguments.values()])
         return ""
+
+    def _joined(self, operands: list[hir.Expr]) -> str:
+        """What dtypes promote to: a wide float whatever the others are, another only where all are known."""
+        found = [self._dtype(item) for item in operands if not isinstance(item, hir.Const)]
+        wide = [d for d in found if d in _FLOATS]
+        return max(wide) if wide else found[0] if found and len(set(found)) == 1 else ""
 
     def _origin(self, node: hir.Expr) -> ParamUse | None:
         """The array whose items a value holds unchanged."""
@@ -180,8 +208,24 @@ class _Reader:
             return found[0] if found is not None else None
         if name in ("reshape", "item", "extract"):
             return self._origin(operands[0]) if operands else None
-        if name in ("add", "sub", "mul", "floordiv", "mod", "minimum", "maximum", "min", "max", "cdiv"):
+        if name == "where":
+            operands = operands[1:]
+        if name in ("add", "sub", "mul", "floordiv", "mod", "minimum", "maximum", "min", "max", "cdiv", "where"):
             return next((origin for item in operands if (origin := self._origin(item)) is not None), None)
+        return None
+
+    def _like(self, node: hir.Expr) -> ParamUse | None:
+        """The array whose dtype a value has, as far as that is plain."""
+        if isinstance(node, hir.Local):
+            return self._likes.get(node.name)
+        if not isinstance(node, hir.Call) or self._dtype(node):
+            return None
+        name, operands = _operation(node)
+        if name in ("load", "gather") and operands:
+            found = self._param(operands[0])
+            return found[0] if found is not None else None
+        if name in _SAME_TILE or name in _JOINED:
+            return next((origin for item in operands if (origin := self._like(item)) is not None), None)
         return None
 
     def _index(self, node: hir.Expr) -> None:
@@ -220,8 +264,9 @@ class _Reader:
                 self._index(hir.Tuple_(node.args))
             case hir.External(name=name) if name.removeprefix("operator.") in _ARITHMETIC:
                 self._arithmetic(name.removeprefix("operator."), node.args)
-            case hir.Attr(value=value, name=name) if name in _INDEXED:
-                self._array(value, None)
+            case hir.Attr(value=value, name="tiled_view"):
+                shape = dict(node.kwargs).get("tile_shape", node.args[0] if node.args else None)
+                self._array(value, self._items(shape))
             case _:
                 pass
 
@@ -248,19 +293,27 @@ class _Reader:
             found = self._param(value)
             if found is not None:
                 found[0].keywords.add(keyword)
+        if name == "mma" and self._dtype(node) == "int32":
+            for factor in node.args[:2]:
+                if (origin := self._like(factor)) is not None:
+                    origin.multiplied_as = "int8"
         if name in _TILE_SIZES:
             for value in (*node.args[:3], *arguments.values()):
                 self._tile_sizes(value, bare=name == "arange")
 
     def _stored(self, name: str, node: hir.Call, array: hir.Expr) -> None:
         arguments = dict(node.kwargs)
-        index = arguments.get("index", node.args[1] if len(node.args) > 1 else None)
-        if index is not None and name in ("load", "store"):
+        index = arguments.get("index", arguments.get("indices", node.args[1] if len(node.args) > 1 else None))
+        if index is not None and (name in ("load", "store", "gather", "scatter") or name.startswith("atomic_")):
             self._index(index)
         tile = arguments.get("tile", arguments.get("value", node.args[2] if len(node.args) > 2 else None))
         found = self._param(array)
-        if name in ("store", "scatter") and tile is not None and found is not None and (dtype := self._dtype(tile)):
+        if name not in ("store", "scatter") or tile is None or found is None:
+            return
+        if dtype := self._dtype(tile):
             found[0].stored_as.add(dtype)
+        elif (like := self._like(tile)) is not None and like is not found[0]:
+            found[0].stored_from.append(like.name)
 
     def _length(self, argument: str, node: hir.Call) -> int | None:
         """Return the rank that an index or shape argument implies."""
@@ -268,11 +321,16 @@ class _Reader:
         value = dict(node.kwargs).get(argument)
         if value is None:
             value = node.args[position] if len(node.args) > position else None
+        items = self._items(value)
+        if items is not None:
+            return items
+        return 1 if value is not None and argument == "indices" else None
+
+    def _items(self, value: hir.Expr | None) -> int | None:
+        """The length of a tuple."""
         if isinstance(value, hir.Tuple_):
             return len(value.items)
-        if isinstance(value, hir.Local) and value.name in self._tuples:
-            return self._tuples[value.name]
-        return 1 if value is not None and argument == "indices" else None
+        return self._tuples.get(value.name) if isinstance(value, hir.Local) else None
 
     def _array(self, node: hir.Expr, rank: int | None) -> None:
         found = self._param(node)
@@ -306,7 +364,7 @@ class _Reader:
                 continue
             if isinstance(other.value, float) and found[0].kind == "unknown" and found[0].role != "array":
                 found[0].kind = "float"
-            if name in ("eq", "ne") and type(other.value) is int:
+            if name in ("eq", "ne") and isinstance(other.value, int | str) and not isinstance(other.value, bool):
                 found[0].compared_with.add(other.value)
 
 

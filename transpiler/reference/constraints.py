@@ -88,9 +88,7 @@ def _constant(value: Any) -> Any:
         return value
     if value in _FLOATS:
         return _FLOATS[value]
-    if hasattr(tile, value):
-        return getattr(tile, value)
-    raise ValueError(f"`{value}` is neither a number nor a dtype")
+    raise ValueError(f'"{value}" is a string: constants of cuTile Python are numbers and bools')
 
 
 def _hint(name: str, value: Any) -> Any:
