@@ -263,7 +263,7 @@ def test_json_schema_is_up_to_date(request: pytest.FixtureRequest) -> None:
 
 
 def test_named_corpora() -> None:
-    assert {"tilegym", "tilegym-24", "tilegym-core", "tilegym-suites"} <= set(corpus_names())
+    assert {"examples", "tilegym", "tilegym-24", "tilegym-core", "tilegym-suites"} <= set(corpus_names())
     assert is_corpus("tilegym-core")
     assert is_corpus("mine.toml")
     assert not is_corpus("kernel.py")

@@ -130,12 +130,20 @@ def _check_fit(program: hir.Program, kernel: str, one: Specialization, where: tu
 
 
 def corpus_jobs(argument: str, lookups: Lookups | None = None) -> list[OperatorJob]:
-    """Make the jobs of a corpus, by its name or its manifest's path; ``lookups`` is told what was read."""
+    """Make the jobs of a corpus, by its name or its manifest's path; ``lookups`` is told what was read.
+
+    An operator that lists no kernels has all of its file's, with the specializations that its launches show.
+    """
     corpus = corpora.load_corpus(argument, lookups)
     jobs = []
     for operator in corpus.operators:
-        kernels = tuple(KernelJob(k.name, k.specializations) for k in operator.kernels)
-        jobs.append(OperatorJob(operator.name, operator.source.path, operator.source.display, kernels, corpus.target))
+        source = operator.source
+        if operator.kernels:
+            kernels = tuple(KernelJob(k.name, k.specializations) for k in operator.kernels)
+            jobs.append(OperatorJob(operator.name, source.path, source.display, kernels, corpus.target))
+        else:
+            job = file_job(source.path, target=corpus.target, lookups=lookups)
+            jobs.append(replace(job, name=operator.name, display=source.display))
     return jobs
 
 

@@ -161,6 +161,8 @@ class _Launch:
         role = use.role
         if role == "unknown":
             role = "scalar" if argument.kind in ("int", "float", "bool") else "array"
+        if role == "scalar" and use.kind == "unknown" and argument.kind == "tensor":
+            role = "array"
         if role == "constant":
             return ConstantSpec(value=self._constant(use, ragged))
         if role == "scalar":
