@@ -7,7 +7,8 @@ Operations mirror Tile IR.  Control flow is nested: ``for`` has operands (lower,
 (or ``continue``/``break``/``return``).  A kernel's body ends in ``return``.
 
 Opcodes and their attributes (``*`` marks optional ones):
-  constant            value, sym                      a scalar or splat; sym: its Sym
+  constant            value, sym, baked*              a scalar or splat; sym: its Sym; baked: the kernel sees a run-time
+                                                      value, which the launch makes a number
   tensor              name                            the tensor view of an array parameter
   scalar              name                            a runtime scalar parameter (0-d tile)
   block_id, num_blocks  axis                          0-d i32
@@ -174,6 +175,12 @@ class Kernel:
     param_comments: dict[str, str] = field(default_factory=dict)
     aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)  # array -> its alias groups
     trace: RuleTrace = field(default_factory=RuleTrace)  # the rules and constructs that it was made by
+
+
+def note(kernel: Kernel, condition: Condition) -> None:
+    """Record a decision that a pass took, unless the kernel has it already."""
+    if condition.sym not in {c.sym for c in kernel.conditions}:
+        kernel.conditions += (condition,)
 
 
 def walk(block: Block) -> Iterator[Op]:

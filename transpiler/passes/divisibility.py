@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from transpiler.ir import symbolic as sy
 from transpiler.ir.symbolic import Sym, lit
-from transpiler.ir.tir import Block, Kernel, Op, Value, walk
-from transpiler.ir.types import PtrTy, TileTy
+from transpiler.ir.tir import Block, Condition, Kernel, Op, Value, note, walk
+from transpiler.ir.types import PtrTy, Shape, TileTy
 
 ONE = lit(1)
 _CONSUMERS = ("make_tensor", "load_ptr", "store_ptr")
@@ -121,11 +121,19 @@ class _Analysis:
             return _gcd(self[op.operands[0]], lit(1 << target.dtype.bits))
         return ONE
 
+    def _is_one(self, shape: Shape, op: Op) -> bool:
+        """Whether a tile has one element; decided by its first dimension that has more, or else by all."""
+        large = sorted((d for d in shape if d.value != 1), key=lambda d: bool(sy.leaves_of(d.sym)))[:1]
+        for d in large or shape:
+            if sy.leaves_of(d.sym):
+                note(self.kernel, Condition(sy.apply("eq", d.sym, ONE), d.value == 1, op.span))
+        return not large
+
     def _offset(self, op: Op) -> Sym:
-        """Only scalars: the assembler sees through tiles of pointers by itself."""
+        """Only scalars and tiles of one pointer: the assembler sees through larger tiles by itself."""
         pointer, by = op.operands
         assert isinstance(pointer.ty, PtrTy)
-        if any(d.value != 1 for d in pointer.ty.shape):
+        if not self._is_one(pointer.ty.shape, op):
             return ONE
         d = pointer.ty.dtype
         size = Sym("itemsize", (op.attrs["array"],)) if d.of is not None else lit(d.bits // 8 or 1)

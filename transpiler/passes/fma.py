@@ -11,7 +11,7 @@ from collections import Counter
 
 from transpiler.ir import symbolic as sy
 from transpiler.ir.symbolic import Sym
-from transpiler.ir.tir import Block, Condition, Kernel, Op, Value, walk
+from transpiler.ir.tir import Block, Condition, Kernel, Op, Value, note, walk
 from transpiler.ir.types import TileTy
 
 
@@ -69,14 +69,9 @@ def _product(kernel: Kernel, v: Value, uses: Counter[Value]) -> Op | None:
         if isinstance(source.ty, TileTy) and source.op is not None and source.op.opcode == "mulf":
             d = source.ty.dtype if source.ty.dtype.of is not None else v.ty.dtype
             if d.of is not None:
-                _note(kernel, Condition(sy.apply("eq", Sym("dtype", (d.of,)), sy.lit(d.name)), True, op.span))
+                note(kernel, Condition(sy.apply("eq", Sym("dtype", (d.of,)), sy.lit(d.name)), True, op.span))
             if source.ty.dtype.name == v.ty.dtype.name and uses[v] == 1:
                 uses[source] = uses[source]
                 return source.op
         return None
     return op if op is not None and op.opcode == "mulf" else None
-
-
-def _note(kernel: Kernel, condition: Condition) -> None:
-    if condition.sym not in {c.sym for c in kernel.conditions}:
-        kernel.conditions += (condition,)

@@ -92,12 +92,12 @@ def _filled(value: int) -> Callable[..., Value]:
 # -- arrays -------------------------------------------------------------------------------------------
 
 
-def dim_of(ev: Evaluator, a: ArrayVal, axis: int) -> Val:
-    """The size of an axis: a constant where it is static, else a runtime scalar."""
+def dim_of(ev: Evaluator, a: ArrayVal, axis: int) -> Value:
+    """The size of an axis."""
     return _metadata(ev, a, axis, "dim", a.static_dims[axis])
 
 
-def stride_of(ev: Evaluator, a: ArrayVal, axis: int) -> Val:
+def stride_of(ev: Evaluator, a: ArrayVal, axis: int) -> Value:
     """The stride of an axis in elements."""
     return _metadata(ev, a, axis, "stride", a.static_strides[axis])
 
@@ -107,15 +107,25 @@ def base_of(ev: Evaluator, a: ArrayVal) -> Value:
     return a.pointer or ev.value("base", (a.tensor,), PtrTy(a.dtype), array=a.root)
 
 
-def _metadata(ev: Evaluator, a: ArrayVal, axis: int, what: str, static: int | None) -> Val:
+def _metadata(ev: Evaluator, a: ArrayVal, axis: int, what: str, static: int | None) -> Value:
     ev.metadata.add((a.root, what))
-    if static is not None:
-        return const(static)
     if a.sizes:
-        made = a.sizes[axis + a.rank * (what == "stride")]
-        assert made is not None
-        return made
-    return ev.value(what, (a.tensor,), TileTy(I32 if a.index_bits == 32 else DType("int64")), axis=axis)
+        return a.sizes[axis + a.rank * (what == "stride")]
+    if static is not None:
+        return static_size(ev, a, static, known=(what, axis) in a.compile_time)
+    return ev.value(what, (a.tensor,), TileTy(index_dtype(a)), axis=axis)
+
+
+def index_dtype(a: ArrayVal | ListVal) -> DType:
+    """The dtype of an array's sizes and strides."""
+    return DType("int64") if isinstance(a, ArrayVal) and a.index_bits == 64 else I32
+
+
+def static_size(ev: Evaluator, a: ArrayVal | ListVal, size: int, *, known: bool) -> Value:
+    """A size that the launch bakes in: a number in the end, but a value at run time to the kernel unless ``known``."""
+    if known:
+        return ev.constant(size, index_dtype(a))
+    return ev.value("constant", (), TileTy(index_dtype(a)), value=size, sym=sy.lit(size), baked=True)
 
 
 def _array_shape(ev: Evaluator, a: Val) -> TupleVal:

@@ -6,6 +6,7 @@ from transpiler.ir import symbolic as sy
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import Value
 from transpiler.ir.types import I32, I64, TOKEN, PtrTy, TensorTy, TileTy, ViewTy, dim
+from transpiler.rules.index import static_size
 from transpiler.rules.registry import Rule
 from transpiler.specialize.evaluate import Evaluator
 from transpiler.specialize.values import ArrayVal, ListVal, Val
@@ -20,34 +21,25 @@ def _item(ev: Evaluator, items: Val, index: Val) -> ArrayVal:
     words = _row(ev, items, at)
     base = ev.value("int_to_ptr", (words[0],), PtrTy(items.dtype))
     base = _divisible(ev, items, base, "ptr", 0)
-    sizes: list[Value | None] = []
+    sizes: list[Value] = []
+    dynamic: list[Value] = []
     for what, statics, first in (
         ("dim", items.static_dims, 1),
         ("stride", items.static_strides, 1 + items.rank),
     ):
         for axis, static in enumerate(statics):
             if static is None:
-                sizes.append(_size(ev, items, words[first + axis], what, axis))
+                dynamic.append(_size(ev, items, words[first + axis], what, axis))
+                sizes.append(dynamic[-1])
             else:
-                sizes.append(None)
+                sizes.append(static_size(ev, items, static, known=False))
                 ev.decide_equal(Sym(what, (items.root, axis)), sy.lit(static), True)
     known = (*items.static_dims, *items.static_strides)
-    dynamic = [v for v in sizes if v is not None]
     tensor = ev.value(
         "make_tensor", (base, *dynamic), TensorTy(items.dtype, items.rank), array=items.root, static=known
     )
-    return ArrayVal(
-        tensor,
-        items.dtype,
-        items.rank,
-        items.root,
-        items.static_dims,
-        items.static_strides,
-        32,
-        items.may_alias,
-        base,
-        tuple(sizes),
-    )
+    return ArrayVal(tensor, items.dtype, items.rank, items.root, items.static_dims, items.static_strides,
+                    may_alias=items.may_alias, pointer=base, sizes=tuple(sizes))  # fmt: skip
 
 
 def _row(ev: Evaluator, items: ListVal, at: Value) -> list[Value]:

@@ -46,9 +46,10 @@ def viewed(ev: Evaluator, a: ArrayVal) -> Value:
         aligned = lit(16 * 8 // d.bits) if d.of is None else apply("floordiv", lit(16), Sym("itemsize", (a.root,)))
         strides[i] = ev.value("assume", (ev.constant(1, I32),), TileTy(I32), divisor=aligned)
     static_strides = tuple(None if i in singletons else s for i, s in enumerate(a.static_strides))
-    dynamic = [v for v in (*dims, *strides) if isinstance(v, Value)]
+    statics = (*a.static_dims, *static_strides)
+    dynamic = [v for v, static in zip((*dims, *strides), statics, strict=True) if static is None]
     return ev.value("make_tensor", (base, *dynamic), TensorTy(a.dtype, a.rank), array=a.root,
-                    static=(*a.static_dims, *static_strides))  # fmt: skip
+                    static=statics)  # fmt: skip
 
 
 def _order(ev: Evaluator, order: Val, rank: int) -> tuple[int, ...] | None:
@@ -214,13 +215,13 @@ def _index_tile(ev: Evaluator, i: Val) -> Value:
     return v
 
 
-def _in_bounds(ev: Evaluator, index: Value, size: Val) -> Value:
-    limit = ev.broadcast_to(ev.astype(ev.tile(size), U64), ev.type_of(index).shape)
+def _in_bounds(ev: Evaluator, index: Value, size: Value) -> Value:
+    limit = ev.broadcast_to(ev.astype(size, U64), ev.type_of(index).shape)
     return arith.raw_compare(ev, "lt", index, limit)
 
 
-def _scaled(ev: Evaluator, index: Value, stride: Val) -> Value:
-    s = ev.broadcast_to(ev.astype(ev.tile(stride), U64), ev.type_of(index).shape)
+def _scaled(ev: Evaluator, index: Value, stride: Value) -> Value:
+    s = ev.broadcast_to(ev.astype(stride, U64), ev.type_of(index).shape)
     return arith.raw_arithmetic(ev, "mul", index, s)
 
 

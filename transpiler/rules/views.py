@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from transpiler.ir.tir import Value
-from transpiler.ir.types import I32, TOKEN, DType, PtrTy, TensorTy, TileTy, dim
+from transpiler.ir.types import I32, TOKEN, PtrTy, TensorTy, TileTy, dim
 from transpiler.rules import arith
 from transpiler.rules.atomics import cast_update, mode_of
 from transpiler.rules.common import array_arg, axis_arg
-from transpiler.rules.index import base_of, dim_of, stride_of
+from transpiler.rules.index import base_of, dim_of, index_dtype, stride_of
 from transpiler.rules.memory import U64, Access, index_of, load_tile, padding_of, store_tile, view
 from transpiler.rules.registry import Rule
 from transpiler.specialize.evaluate import Evaluator
@@ -102,15 +102,17 @@ def _known(v: Val) -> int | None:
 
 def _resized(ev: Evaluator, a: ArrayVal, axis: int, pointer: Value, size: Val) -> ArrayVal:
     """The array at another base pointer with another size along ``axis``, which no size below 0 can be."""
-    static = ev.decide(size) if isinstance(size, Const) else None
-    index = DType("int64") if a.index_bits == 64 else I32
-    made = None if isinstance(size, Const) else ev.astype(ev.tile(size), index)
-    made = made and ev.value("assume", (made,), TileTy(index), lower=0)
+    known = ev.known(size) if isinstance(size, Value) else size if isinstance(size, Const) else None
+    static = None if known is None else ev.decide(known)
+    made = ev.astype(ev.tile(size), index_dtype(a))
+    if static is None:
+        made = ev.value("assume", (made,), ev.type_of(made), lower=0)
     static_dims = tuple(static if i == axis else d for i, d in enumerate(a.static_dims))
-    old = [*(dim_of(ev, a, i) for i in range(a.rank)), *(stride_of(ev, a, i) for i in range(a.rank))]
-    sizes = tuple(made if i == axis else None if isinstance(v, Const) else ev.tile(v) for i, v in enumerate(old))
-    tensor = ev.value("make_tensor", (pointer, *(v for v in sizes if v is not None)), TensorTy(a.dtype, a.rank),
-                      array=a.root, static=(*static_dims, *a.static_strides))  # fmt: skip
+    dims = (made if i == axis else dim_of(ev, a, i) for i in range(a.rank))
+    sizes = (*dims, *(stride_of(ev, a, i) for i in range(a.rank)))
+    statics = (*static_dims, *a.static_strides)
+    dynamic = (v for v, static in zip(sizes, statics, strict=True) if static is None)
+    tensor = ev.value("make_tensor", (pointer, *dynamic), TensorTy(a.dtype, a.rank), array=a.root, static=statics)
     return replace(a, tensor=tensor, static_dims=static_dims, pointer=pointer, sizes=sizes)
 
 

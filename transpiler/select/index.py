@@ -7,6 +7,6 @@ from transpiler.select.forms import form
 ROWS = [
     *(form("block_id", f"tile_block_id().{i}", nest=False, axis=i) for i in range(3)),
     *(form("num_blocks", f"num_tile_blocks().{i}", nest=False, axis=i) for i in range(3)),
-    form("dim", "scalar_to_tile($tensor_value.shape()[$dynamic_axis])", nest=False),
+    form("dim", "scalar_to_tile(get_tensor_shape_meta($tensor)[$dynamic_axis])", nest=False),
     form("stride", "scalar_to_tile(strides($tensor)[$dynamic_axis])", nest=False),
 ]

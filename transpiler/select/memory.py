@@ -9,7 +9,7 @@ ROWS = [
     form("join_tokens", "join_tokens(&$all)", nest=False),
     form(
         "view",
-        "unsafe { make_partition_view($tensor, $tile, $padding, $dim_map, $tensor_value.token()) }",
+        "unsafe { make_partition_view($tensor, $tile, $padding, $dim_map, get_tensor_token($tensor)) }",
         nest=False,
         view="partition",
     ),

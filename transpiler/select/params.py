@@ -236,9 +236,8 @@ def _metadata(op: Op, types: Types, e: Sequence[rust.Expr], out: dict[str, rust.
 
 
 def _tensor(op: Op, types: Types, e: Sequence[rust.Expr], out: dict[str, rust.Expr | str]) -> None:
-    """``$tensor`` is a reference to the tensor, ``$tensor_value`` the tensor to call methods on."""
+    """``$tensor`` is a reference to the tensor."""
     out["tensor"] = e[0]
-    out["tensor_value"] = e[0].expr if isinstance(e[0], rust.Ref) else e[0]
 
 
 _BUILDERS: dict[str, _Builder] = {

@@ -193,8 +193,10 @@ class Builder:
         return self.value("constant", (), TileTy(d, shape), value=value, sym=sy.lit(value))
 
     def known(self, x: Val) -> Const | None:
-        """The Python value of a 0-d tile that is a constant; nothing is known of tiles with dimensions."""
-        if isinstance(x, Value) and x.op is not None and x.constant is not None and not self.type_of(x).shape:
+        """The Python value of a 0-d tile that is a constant to the kernel; of larger tiles nothing is known."""
+        if not isinstance(x, Value) or x.op is None or x.constant is None or x.op.attrs.get("baked"):
+            return None
+        if not self.type_of(x).shape:
             return Const(x.constant, x.op.attrs["sym"])
         return None
 
@@ -290,6 +292,9 @@ class Builder:
         if rounding in (None, "nearest_even") and (c := self.known_exactly(x)) is not None:
             changes = sy.leaves_of(c.sym) and dtype.is_float != ty.dtype.is_float
             return self.constant(c.value, dtype, (), sy.apply(_CATEGORY[dtype.is_float], c.sym) if changes else c.sym)
+        if x.op is not None and x.op.attrs.get("baked") and dtype.is_int:
+            value = wrapped(x.constant, dtype)
+            return self.value("constant", (), TileTy(dtype, ty.shape), value=value, sym=sy.lit(value), baked=True)
         return self.value("convert", (x,), TileTy(dtype, ty.shape), rounding=rounding)
 
     def implicit_cast(self, x: Val, dtype: DType, what: str) -> Value:

@@ -15,7 +15,7 @@ from transpiler.rules.registry import Table
 from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ParamSpec, ScalarSpec, Specialization
 from transpiler.specialize.control import run_function
 from transpiler.specialize.evaluate import Evaluator
-from transpiler.specialize.values import ArrayVal, Const, HoleError, HoleVal, ListVal, Val
+from transpiler.specialize.values import ArrayVal, Const, HoleError, HoleVal, ListVal, TupleVal, Val
 
 _FLOAT_TEXT = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _KERNEL_DECORATOR = "cuda.tile.kernel"
@@ -59,17 +59,18 @@ def _bind(ev: Evaluator, function: hir.Function, spec: Specialization) -> dict[s
     for p in function.params:
         ev.span = p.span
         try:
-            env[p.name] = _argument(ev, p.name, spec.params[p.name])
+            env[p.name] = _argument(ev, p, spec.params[p.name])
         except HoleError as hole:
             ev.record_hole(hole)
             env[p.name] = HoleVal()
     return env
 
 
-def _argument(ev: Evaluator, name: str, p: ParamSpec) -> Val:
+def _argument(ev: Evaluator, param: hir.Param, p: ParamSpec) -> Val:
+    name = param.name
     match p:
         case ArraySpec():
-            return _array(ev, name, p)
+            return _array(ev, name, p, _compile_time_axes(ev, param, p))
         case ScalarSpec():
             return _named(ev.emit("scalar", (), (TileTy(DType(p.dtype)),), name=name), name)
         case ConstantSpec():
@@ -83,7 +84,35 @@ def _named(op: Op, name: str) -> Value:
     return op.result
 
 
-def _array(ev: Evaluator, name: str, p: ArraySpec) -> ArrayVal:
+def _compile_time_axes(ev: Evaluator, param: hir.Param, p: ArraySpec) -> frozenset[tuple[str, int]]:
+    """The sizes and strides that ``ArrayAnnotation(static_shape_dims=.., static_stride_dims=..)`` makes constants."""
+    annotation = param.annotation
+    found = set()
+    for e in _metadata_of(annotation) if annotation is not None else ():
+        if not (isinstance(e, hir.Call) and e.func == hir.External("cuda.tile.ArrayAnnotation")):
+            continue
+        for key, axes in e.kwargs:
+            what = {"static_shape_dims": "dim", "static_stride_dims": "stride"}.get(key)
+            value = ev.eval(axes, {}) if what is not None else None
+            items = value.items if isinstance(value, TupleVal) else ()
+            found |= {(what or "", int(ev.decided(i, key)) % max(1, p.ndim)) for i in items}
+    for what, axis in sorted(found):
+        if (p.shape_constant if what == "dim" else p.stride_constant)[axis] is None:
+            ev.refuse(f"`{param.name}`: the {what} of axis {axis} is annotated as static, but has no constant value",
+                      "state it in the specialization")  # fmt: skip
+    return frozenset(found)
+
+
+def _metadata_of(annotation: hir.Expr) -> tuple[hir.Expr, ...]:
+    """What ``Annotated[type, metadata..]`` holds beside the type."""
+    if not isinstance(annotation, hir.Call) or annotation.func != hir.External("operator.getitem"):
+        return ()
+    of, key = annotation.args
+    name = of.name.rpartition(".")[2] if isinstance(of, hir.External) else ""
+    return key.items[1:] if name == "Annotated" and isinstance(key, hir.Tuple_) else ()
+
+
+def _array(ev: Evaluator, name: str, p: ArraySpec, compile_time: frozenset[tuple[str, int]]) -> ArrayVal:
     if p.index_dtype != "int32":
         ev.hole("E0304", f"`{name}` is indexed with {p.index_dtype}, which isn't built yet")
     generic = p.dtype in GENERIC_CLASS
@@ -91,7 +120,8 @@ def _array(ev: Evaluator, name: str, p: ArraySpec) -> ArrayVal:
     if not generic:
         ev.decide_equal(Sym("dtype", (name,)), sy.lit(p.dtype), True)
     tensor = _named(ev.emit("tensor", (), (TensorTy(dtype, p.ndim),), name=name), name)
-    return ArrayVal(tensor, dtype, p.ndim, name, p.shape_constant, p.stride_constant, may_alias=p.may_alias_internally)
+    return ArrayVal(tensor, dtype, p.ndim, name, p.shape_constant, p.stride_constant, may_alias=p.may_alias_internally,
+                    compile_time=compile_time)  # fmt: skip
 
 
 def _list(ev: Evaluator, name: str, p: ListSpec) -> ListVal:

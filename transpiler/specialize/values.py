@@ -95,8 +95,10 @@ class RangeVal:
 class ArrayVal:
     """A tensor: its view value, the alias group it belongs to, and which dims and strides are static.
 
+    Static means baked in by the launch; the kernel may rely on it at compile time only where the parameter's
+    annotation says so (``compile_time``: "dim" or "stride", and the axis).
     What was made inside the kernel (a slice, an item of a list) keeps the values it was made of: its ``pointer``,
-    and its ``sizes``, dims then strides, None where static.  A parameter's are read from its tensor.
+    and its ``sizes``, dims then strides.  A parameter's are read from its tensor.
     """
 
     tensor: Value
@@ -107,8 +109,9 @@ class ArrayVal:
     static_strides: tuple[int | None, ...]
     index_bits: int = 32
     may_alias: bool = False  # its elements may overlap each other
+    compile_time: frozenset[tuple[str, int]] = frozenset()
     pointer: Value | None = None
-    sizes: tuple[Value | None, ...] = ()
+    sizes: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
