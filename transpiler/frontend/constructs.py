@@ -17,7 +17,6 @@ CONSTRUCTS: dict[str, Construct] = {
     "E0203": Construct("a name that is not defined", "define it, or import it, at the top of the module"),
     "E0204": Construct("a name from a module whose source is not found", "put it beside the file that imports it"),
     "E0205": Construct("an assignment to an attribute or an item", "make a new tile with ct.where, or use ct.store"),
-    "E0206": Construct("a comparison chain with a computed middle operand", "give the middle operand a name first"),
     "E0230": Construct("a name without one fixed value in its module", "give it one value at module level"),
     "E0231": Construct("a variable of the enclosing function", "pass it to the kernel as a ct.Constant parameter"),
     "E0232": Construct("a function inside a kernel", "move it to the top of the module"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import libcst as cst
 
@@ -25,7 +26,7 @@ COMPARISONS: dict[type[cst.CSTNode], str] = {
     cst.LessThan: "lt", cst.LessThanEqual: "le", cst.GreaterThan: "gt", cst.GreaterThanEqual: "ge",
     cst.Equal: "eq", cst.NotEqual: "ne", cst.Is: "is_", cst.IsNot: "is_not",
 }  # fmt: skip
-BOOLEANS: dict[type[cst.CSTNode], str] = {cst.And: "and", cst.Or: "or"}
+BOOLEANS: dict[type[cst.CSTNode], Literal["and", "or"]] = {cst.And: "and", cst.Or: "or"}
 CONVERSIONS = {"r": "repr", "s": "str", "a": "ascii"}
 KEYWORDS: dict[str, object] = {"True": True, "False": False, "None": None}
 UNSUPPORTED: dict[type[cst.CSTNode], str] = {
@@ -190,22 +191,31 @@ class ExpressionLowerer:
         return self.call(f"operator.{BINARY[type(node.operator)]}", operands, node)
 
     def _boolean(self, node: cst.BooleanOperation) -> hir.Expr:
-        left, right = self.lower(node.left), self.lower(node.right)
-        return hir.BoolOp(BOOLEANS[type(node.operator)], left, right, span=self.span(node))
+        """``a or b or c`` is ``a or (b or c)``, as in Python's own syntax tree and unlike in LibCST's."""
+        operands = [node.right]
+        left = node.left
+        while isinstance(left, cst.BooleanOperation) and type(left.operator) is type(node.operator) and not left.lpar:
+            operands.append(left.right)
+            left = left.left
+        lowered = [self.lower(operand) for operand in (left, *reversed(operands))]
+        return self._chain(BOOLEANS[type(node.operator)], lowered, node)
+
+    def _chain(self, op: Literal["and", "or"], operands: list[hir.Expr], node: cst.CSTNode) -> hir.Expr:
+        """Nest operands to the right."""
+        *rest, result = operands
+        for operand in reversed(rest):
+            result = hir.BoolOp(op, operand, result, span=self.span(node))
+        return result
 
     def _comparison(self, node: cst.Comparison) -> hir.Expr:
+        """``a < b < c`` is ``a < b and b < c``; the reference compiler too evaluates b in both."""
         left = self.lower(node.left)
-        result: hir.Expr | None = None
-        for index, target in enumerate(node.comparisons):
+        tests: list[hir.Expr] = []
+        for target in node.comparisons:
             right = self.lower(target.comparator)
-            is_middle = index < len(node.comparisons) - 1
-            if is_middle and isinstance(right, hir.Call | hir.Attr | hir.IfExp | hir.BoolOp | hir.Tuple_):
-                right = self.unsupported("E0206", target.comparator)
-            test = self._compare(target.operator, left, right, node)
-            result = test if result is None else hir.BoolOp("and", result, test, span=self.span(node))
+            tests.append(self._compare(target.operator, left, right, node))
             left = right
-        assert result is not None
-        return result
+        return self._chain("and", tests, node)
 
     def _compare(self, operator: cst.BaseCompOp, left: hir.Expr, right: hir.Expr, node: cst.CSTNode) -> hir.Expr:
         if isinstance(operator, cst.In | cst.NotIn):
