@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,15 @@ class Lookups:
     files: dict[str, None] = field(default_factory=dict)
     absent: dict[str, None] = field(default_factory=dict)
     packages: dict[str, str | None] = field(default_factory=dict)
+    folders: dict[str, None] = field(default_factory=dict)
+
+    def python_files(self, folder: Path) -> list[Path]:
+        """Return the Python files of a folder, all of which are read."""
+        self.folders[str(folder.absolute())] = None
+        found = sorted(folder.glob("*.py"))
+        for path in found:
+            self.read(path)
+        return found
 
     def read(self, path: Path) -> None:
         """Note a file that is read."""
@@ -44,6 +53,7 @@ class Lookups:
         self.files |= other.files
         self.absent |= other.absent
         self.packages |= other.packages
+        self.folders |= other.folders
 
     def inputs(self, *, since_ns: int) -> Inputs | None:
         """Digest everything; None when a file changed after ``since_ns`` (it may have been read before that)."""
@@ -58,16 +68,18 @@ class Lookups:
             if found is None:
                 return None
             files[name] = found
-        return Inputs(files, tuple(self.absent), dict(self.packages))
+        folders = {name: python_names(Path(name)) for name in self.folders}
+        return Inputs(files, tuple(self.absent), dict(self.packages), folders)
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Files and their SHA-256, paths where nothing may be, and the folders of installed packages."""
+    """Files and their SHA-256, paths where nothing may be, folders of installed packages, names of Python files."""
 
     files: Mapping[str, str] = field(default_factory=dict)
     absent: tuple[str, ...] = ()
     packages: Mapping[str, str | None] = field(default_factory=dict)
+    folders: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def unchanged(self) -> bool:
         """Whether everything is as it was."""
@@ -75,16 +87,18 @@ class Inputs:
             all(file_digest(Path(name)) == known for name, known in self.files.items())
             and not any(Path(name).exists() for name in self.absent)
             and all(_text(package_root(top)) == known for top, known in self.packages.items())
+            and all(python_names(Path(name)) == list(known) for name, known in self.folders.items())
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form that :meth:`from_json` reads."""
-        return {"files": dict(self.files), "absent": list(self.absent), "packages": dict(self.packages)}
+        return {"files": dict(self.files), "absent": list(self.absent), "packages": dict(self.packages),
+                "folders": {name: list(known) for name, known in self.folders.items()}}  # fmt: skip
 
     @staticmethod
     def from_json(row: Mapping[str, Any]) -> Inputs:
         """Read what :meth:`to_json` gave."""
-        return Inputs(row["files"], tuple(row["absent"]), row["packages"])
+        return Inputs(row["files"], tuple(row["absent"]), row["packages"], row["folders"])
 
 
 _digests: dict[tuple[str, int, int, int], str] = {}
@@ -100,6 +114,14 @@ def file_digest(path: Path) -> str | None:
         return _digests[mark]
     except OSError:
         return None
+
+
+def python_names(folder: Path) -> list[str]:
+    """Return the names of the Python files in a folder."""
+    try:
+        return sorted(path.name for path in folder.glob("*.py"))
+    except OSError:
+        return []
 
 
 def package_root(top: str) -> Path | None:

@@ -78,7 +78,7 @@ def file_job(
         if given.get(name):
             kernels.append(KernelJob(name, given[name]))
         else:
-            kernels.append(_defaults(path, name, display))
+            kernels.append(_defaults(path, name, display, lookups or Lookups()))
     return OperatorJob(operator_name(path), path, display, tuple(kernels), target or spec_target)
 
 
@@ -87,10 +87,11 @@ def unknown_kernel(kernel: str, names: Sequence[str], shown: str) -> TranspileEr
     return error("E0201", f"there is no kernel `{kernel}` in {shown}", help=f"the kernels are: {', '.join(names)}")
 
 
-def _defaults(path: Path, kernel: str, display: str | None) -> KernelJob:
+def _defaults(path: Path, kernel: str, display: str | None, lookups: Lookups) -> KernelJob:
     from transpiler.frontend.defaults import default_specializations
 
     found = default_specializations(path, kernel, display=display)
+    lookups.add(found.lookups)
     return KernelJob(kernel, found.specializations, found.diagnostics)
 
 

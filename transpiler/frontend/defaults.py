@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, count
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from transpiler.diagnostics import Diagnostic, Span
 from transpiler.frontend.callsites import NO_LAUNCH_HELP, Argument, CallSite, CallSites, Constant, read_call_sites
 from transpiler.frontend.params import ParamUse, kernel_params
 from transpiler.frontend.program import load_program
+from transpiler.inputs import Lookups
 from transpiler.ir import hir
 from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ParamSpec, ScalarSpec, Specialization
 
@@ -28,10 +29,11 @@ _FLAG_KEYWORDS = frozenset({"check_bounds", "allow_tma", "flush_to_zero", "keepd
 
 @dataclass(frozen=True)
 class Defaults:
-    """The specializations of one kernel, and what had to be assumed for them."""
+    """The specializations of one kernel, what had to be assumed for them, and what was read."""
 
     specializations: tuple[Specialization, ...]
     diagnostics: tuple[Diagnostic, ...]
+    lookups: Lookups = field(default_factory=Lookups, compare=False)
 
 
 def default_specializations(source: Path, kernel: str, *, display: str | None = None) -> Defaults:
@@ -72,7 +74,8 @@ class _Deriver:
         for use, value in first.alternatives():
             name = f"f16_{use.name}{_text(value)}"
             self._add(first.specialization(name, "float16", override={use.name: value}))
-        return Defaults(tuple(self._found), (*self._site_warnings(sites), *left_out, *self._assumptions()))
+        diagnostics = (*self._site_warnings(sites), *left_out, *self._assumptions())
+        return Defaults(tuple(self._found), diagnostics, self._sites.lookups)
 
     def _launch(self, site: CallSite | None) -> _Launch:
         arguments = site.arguments if site is not None and site.arguments is not None else ()
@@ -221,7 +224,7 @@ class _Launch:
         argument = self._argument(use)
         if argument.value is not None:
             return _converted(argument.value, use.kind)
-        if argument.kind == "unknown" or argument.choices or use.kind == "bool":
+        if argument.kind == "unknown" or (argument.choices and not argument.complete):
             self._assumed.add(use.name)
         if argument.choices:
             return _converted(argument.choices[0], use.kind)

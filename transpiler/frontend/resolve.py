@@ -223,8 +223,7 @@ class Workspace:
 
     def _closure_variable(self, source: SourceFile, scope: ast.FunctionDef, name: str, depth: int) -> Ref:
         """A name of an enclosing function: only an import there has a value that is known."""
-        found = [b for node in ast.walk(scope) if isinstance(node, ast.Import | ast.ImportFrom)
-                 for b in import_bindings(node, source.package) if b.name == name]  # fmt: skip
+        found = [binding for binding in _local_imports(scope, source.package) if binding.name == name]
         if len(found) == 1:
             return self._import(found[0], depth)
         return hir.Unsupported("E0231", f"the variable `{name}` of the enclosing function `{scope.name}`")
@@ -247,6 +246,16 @@ def dotted_parts(node: ast.expr | None) -> tuple[str, ...] | None:
     if not isinstance(node, ast.Name):
         return None
     return (node.id, *reversed(parts))
+
+
+def _local_imports(function: ast.FunctionDef, package: str) -> list[Binding]:
+    """The imports in a function, looked for once."""
+    cached: list[Binding] | None = getattr(function, "_local_imports", None)
+    if cached is None:
+        imports = [node for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom)]
+        cached = [binding for node in imports for binding in import_bindings(node, package)]
+        function._local_imports = cached  # type: ignore[attr-defined]
+    return cached
 
 
 def local_names(function: ast.FunctionDef) -> frozenset[str]:
