@@ -167,8 +167,10 @@ def total(name: str, rows: Sequence[Row]) -> Row:
     return Row(name, sum((row.counts for row in rows), Counter[str]()))
 
 
-def measure(packages: Sequence[str], *, checks: bool = False, workers: int = 1) -> dict[str, list[Row]]:
-    """Read every module of the packages."""
+def measure(
+    packages: Sequence[str], *, checks: bool = False, workers: int = 1, quiet: bool = False
+) -> dict[str, list[Row]]:
+    """Read every module of the packages, and print a row for each."""
     recorded = recordings()
     memo = CheckMemo(CacheFolder(default_path()), ())
     found: dict[str, list[Row]] = {}
@@ -180,7 +182,8 @@ def measure(packages: Sequence[str], *, checks: bool = False, workers: int = 1) 
                 check(row, job, workers, memo)
             if row.counts.total():
                 found[package].append(row)
-                print_row(row)
+                if not quiet:
+                    print_row(row)
     return found
 
 

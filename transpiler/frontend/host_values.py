@@ -303,12 +303,12 @@ class Resolver:
             case ast.Call():
                 for function, via in self.callees(node, scope):
                     yield from ((value, via) for value in via.index.assigned(function, YIELD))
-            case ast.Name(id=name):
-                yield from scope.index.appended(name, scope)
             case _:
                 pass
         for value, where in self.step(node, scope):
             yield from self.elements(value, where)
+        if isinstance(node, ast.Name):
+            yield from scope.index.appended(node.id, scope)
 
     def tuples(self, node: ast.expr, scope: Scope) -> list[list[Place]]:
         """The tuples that an expression may be, each as its items; empty where none can be read."""
