@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.static_reading import PACKAGES, measure, total
-from transpiler.frontend.callsites import CallSite, CallSites, read_host
+from tools.static_reading import PACKAGES, measure, read_host, total
+from transpiler.frontend.callsites import CallSite, CallSites
 from transpiler.frontend.defaults import default_specializations
 from transpiler.spec import ConstantSpec
 

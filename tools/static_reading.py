@@ -24,7 +24,7 @@ from transpiler.cache.checks import CheckMemo
 from transpiler.cache.folder import CacheFolder, default_path
 from transpiler.corpora import find_module, load_corpus
 from transpiler.diagnostics import TranspileError
-from transpiler.frontend.callsites import read_host
+from transpiler.frontend.callsites import CallSites, read_call_sites
 from transpiler.frontend.program import load_program
 from transpiler.jobs import KernelJob, OperatorJob, file_job
 from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ParamSpec, ScalarSpec, Specialization
@@ -57,6 +57,19 @@ def modules_of(package: str) -> Iterator[tuple[Path, str]]:
         text = path.read_text(encoding="utf-8")
         if "cuda.tile" in text and ("kernel" in text or "launch" in text):
             yield path, (Path(init.display).parent / path.relative_to(folder)).as_posix()
+
+
+def read_host(path: Path, *, display: str | None = None) -> CallSites:
+    """Read the launches of a file, whether it has kernels or not."""
+    try:
+        program = load_program(path, display=display)
+        functions = program.modules[program.main].functions
+        arity = {name: len(functions[name].params) for name in program.kernels}
+    except TranspileError as exc:
+        if exc.diagnostic.code != "E0103":
+            raise
+        arity = {}
+    return read_call_sites(path, arity, display=display)
 
 
 def read_module(path: Path, display: str, recorded: Recordings) -> tuple[Row, OperatorJob | None]:

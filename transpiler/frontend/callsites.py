@@ -278,21 +278,6 @@ class _Reader:
                 return
 
 
-def read_host(path: Path, *, display: str | None = None) -> CallSites:
-    """Read the launches of a file, whether it has kernels or not."""
-    from transpiler.frontend.program import load_program
-
-    try:
-        program = load_program(path, display=display)
-        functions = program.modules[program.main].functions
-        arity = {name: len(functions[name].params) for name in program.kernels}
-    except TranspileError as exc:
-        if exc.diagnostic.code != "E0103":
-            raise
-        arity = {}
-    return read_call_sites(path, arity, display=display)
-
-
 __all__ = [
-    "NO_LAUNCH_HELP", "ArgKind", "Argument", "CallSite", "CallSites", "Constant", "read_call_sites", "read_host",
+    "NO_LAUNCH_HELP", "ArgKind", "Argument", "CallSite", "CallSites", "Constant", "read_call_sites",
 ]  # fmt: skip
