@@ -21,13 +21,13 @@ from transpiler.diagnostics import Diagnostic, TranspileError, error
 _INTERRUPTED = 130
 _DEFAULT_OUT = Path("cutile_rs")
 _LATER = {
-    "coverage": "the rule-coverage report",
     "build": "building the crate",
     "changeset": "writing a changeset for TileGym",
     "fill": "filling Holes with agents",
     "promote": "promoting an override to a rule",
 }
-_EPILOG = "Subcommands: batch, merge, verify, record, explain; `transpile COMMAND --help` says more."
+_EPILOG = "Subcommands: batch, merge, verify, coverage, record, explain; `transpile COMMAND --help` says more."
+_SOURCES = "a corpus (tilegym-core, tilegym-24, tilegym, tilegym-suites, a manifest's path) or source files"
 translate_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 commands_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
                            no_args_is_help=True)  # fmt: skip
@@ -85,8 +85,7 @@ def translate(
 
 @commands_app.command()
 def batch(
-    sources: Annotated[list[str], typer.Argument(metavar="CORPUS|FILE...", show_default=False, help=(
-        "a corpus (tilegym-core, tilegym-24, tilegym, tilegym-suites, a manifest's path) or source files"))],
+    sources: Annotated[list[str], typer.Argument(metavar="CORPUS|FILE...", help=_SOURCES, show_default=False)],
     out: Out = _DEFAULT_OUT,
     jobs: Jobs = 0,
     shard: Annotated[str | None, typer.Option("--shard", metavar="I/N", help="do part I of N")] = None,
@@ -135,6 +134,22 @@ def verify(
 
 
 @commands_app.command()
+def coverage(
+    sources: Annotated[list[str], typer.Argument(metavar="CORPUS|FILE...", help=_SOURCES, show_default=False)],
+    html: Annotated[Path | None, typer.Option("--html", metavar="OUT", help="write the report as one web page")] = None,
+    json: Json = None,
+    jobs: Jobs = 0,
+    cubin: Cubin = "",
+    target: Annotated[str | None, typer.Option("--target", metavar="ARCH", help="architecture of the checks",
+                                               show_default=False)] = None,
+) -> int:  # fmt: skip
+    """Report which rules translate which kernels, what is in the way, and what the proofs rest on."""
+    from transpiler.coverage.command import CoverageOptions, run_coverage
+
+    return run_coverage(CoverageOptions(tuple(sources), jobs, _cubins(cubin), _arch(target), html, json))
+
+
+@commands_app.command()
 def explain(code: Annotated[str, typer.Argument(metavar="CODE", help="such as E0301", show_default=False)]) -> int:
     """Say what a diagnostic means and what to do."""
     from transpiler.explain import explain_code
@@ -164,7 +179,7 @@ def _register_later(name: str, what: str) -> None:
 
 for _name, _what in _LATER.items():
     _register_later(_name, _what)
-COMMANDS = frozenset({"batch", "merge", "verify", "record", "explain", *_LATER})
+COMMANDS = frozenset({"batch", "merge", "verify", "coverage", "record", "explain", *_LATER})
 
 
 @commands_app.callback()

@@ -224,8 +224,8 @@ class Lowering:
 
     def written(self, op: Op) -> None:
         """Record an operation that is written without a row of the table of forms."""
-        key = op.attrs["access"] if op.opcode == "access_tile" else op.opcode
-        if key in WRITTEN and (op.opcode == key or op.opcode == "access_tile"):
+        key = f"{op.attrs['access']}, as a function" if op.opcode == "access_tile" else op.opcode
+        if key in WRITTEN:
             self.functions.trace.add("form", key, op.span, op.rule)
 
     def form(self, op: Op) -> None:
@@ -502,11 +502,11 @@ WRITTEN: dict[str, str] = {
     "tensor": "&Tensor<E, { [-1, ..] }>",
     "scalar": "scalar_to_tile($0)",
     "assert": "cuda_tile_assert!(to_bool($0), $message)",
-    "load_view": "load_view_raw(&make_partition_view($array, ..), $index, ..), in a function",
-    "store_view": "store_view_raw(&make_partition_view($array, ..), $tile, $index, ..), in a function",
+    "load_view, as a function": "load_$rank(&$array, $index, $shape, $token)",
+    "store_view, as a function": "store_$rank(&$array, $index, $tile, $token)",
     "make_tensor": "make_tensor_view($base, $shape, $strides, ..)",
     "for": "for $i in $lower..$upper { .. }",
     "loop": "loop { .. }",
     "if": "if $0 { .. } else { .. }",
 }
-"""Operations that aren't rows of the table of forms, and what is written for them; loads and stores of tiles too."""
+"""Operations that are written without a row of the table of forms, and what they look like."""
