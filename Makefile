@@ -15,7 +15,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock build_backend/backend.py $(shell find rust
 CARGO := $(BIN)/python build_backend/cargo.py
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test lint lint-python lint-rust test-rust test-python setup clean
+.PHONY: demo test lint lint-python lint-rust test-rust test-python browser setup clean
 
 demo: setup
 	@mkdir -p out
@@ -37,8 +37,16 @@ lint-rust: setup
 test-rust: setup
 	$(CARGO) test --release --locked --quiet
 
-test-python: setup
+test-python: setup browser
 	$(BIN)/pytest -n $(JOBS)
+
+# The tests of the coverage page look at it in headless Chromium, a package of Debian.
+browser:
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || { \
+		test "$$(id -u)" = 0 && command -v apt-get >/dev/null && echo "Setting up Chromium for the tests" && \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+			apt-get install -qq -y --no-install-recommends chromium chromium-driver >/dev/null; \
+	} || echo "Without chromium and chromedriver the tests of the coverage page are skipped" >&2
 
 setup: $(STAMPS)/extension
 

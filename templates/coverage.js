@@ -174,8 +174,8 @@
     { title: "Where", wide: true, value: (e) => e.kernels[0] ?? "", show: (e) => links(e.kernels, 3) },
   ], 2);
   const showForms = sortable(byId("form-table"), [
-    { title: "Operation", value: (f) => f.key, show: (f) => el("span", {}, code(f.key), el("small", {}, f.family)) },
-    { title: "Rust", value: (f) => f.rust, show: (f) => code(f.rust) },
+    { title: "Operation", value: (f) => f.key, show: (f) => el("span", {}, code(f.key), el("small", {}, f.family), el("span", { class: "narrow" }, "→ ", code(f.rust))) },
+    { title: "Rust", wide: true, value: (f) => f.rust, show: (f) => code(f.rust) },
     { title: "Uses", number: true, value: (f) => f.uses },
     { title: "Kernels", number: true, value: (f) => f.kernels.length },
     { title: "Rules", wide: true, value: (f) => f.rules.join(" "), show: (f) => el("small", {}, f.rules.join(", ")) },
@@ -239,7 +239,7 @@
   }
 
   function drawRust() {
-    const { source, data } = shown, [, condition, ranges] = data.entries[Number(byId("source-entry").value)] ?? ["", "", []];
+    const { source, data } = shown, [name, condition, ranges] = data.entries[Number(byId("source-entry").value)] ?? ["", "", []];
     byId("source-condition").textContent = condition ? `This entry is taken when ${condition}.` : "";
     byId("rust").replaceChildren(el("div", { class: "file" }, `${shown.kernel.operator}/kernel.rs`));
     ranges.forEach(([first, last], i) => {
@@ -250,6 +250,7 @@
       }
     });
     mark();
+    scrollTo(byId("rust"), [...byId("rust").children].find((row) => row.textContent.includes(`fn ${name}`)), 8);
   }
 
   function rowsAt(place) { return place ? document.querySelectorAll(`.row[data-place="${place}"]`) : []; }
@@ -275,8 +276,8 @@
     return rule ? el("span", { class: "wide" }, ` ${rule.reason || rule.doc}`) : null;
   }
 
-  function scrollTo(box, row) {
-    if (row) box.scrollTop += row.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 3;
+  function scrollTo(box, row, part = 3) {
+    if (row) box.scrollTop += row.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / part;
   }
 
   function markRule(scroll) {

@@ -54,6 +54,8 @@ class Stage(StrEnum):
 Out = Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="where the Rust goes")]
 Cubin = Annotated[str, typer.Option("--cubin", metavar="ARCH,...", help="compare machine code too, e.g. sm_90,sm_100")]
 Json = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="write the results as JSON (- for stdout)")]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="do everything again, whatever earlier runs found out "
+                                       "(kept in $TRANSPILE_CACHE or the user's cache folder)")]  # fmt: skip
 Jobs = Annotated[int, typer.Option("-j", "--jobs", metavar="N", min=0, help="workers; 0: one a core")]
 
 
@@ -93,8 +95,7 @@ def batch(
     target: Annotated[str | None, typer.Option("--target", metavar="ARCH", help="architecture of the checks",
                                                show_default=False)] = None,
     json: Json = None,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="do everything again, whatever earlier runs found out "
-                                           "(kept in $TRANSPILE_CACHE or the user's cache folder)")] = False,
+    no_cache: NoCache = False,
 ) -> int:  # fmt: skip
     """Translate and prove whole corpora, in parallel; one failing kernel never stops the rest.
 
@@ -142,11 +143,12 @@ def coverage(
     cubin: Cubin = "",
     target: Annotated[str | None, typer.Option("--target", metavar="ARCH", help="architecture of the checks",
                                                show_default=False)] = None,
+    no_cache: NoCache = False,
 ) -> int:  # fmt: skip
     """Report which rules translate which kernels, what is in the way, and what the proofs rest on."""
     from transpiler.coverage.command import CoverageOptions, run_coverage
 
-    return run_coverage(CoverageOptions(tuple(sources), jobs, _cubins(cubin), _arch(target), html, json))
+    return run_coverage(CoverageOptions(tuple(sources), jobs, _cubins(cubin), _arch(target), html, json, not no_cache))
 
 
 @commands_app.command()

@@ -88,13 +88,16 @@ def _short(text: str) -> str:
 def _bars(
     title: str, name: str, rows: Sequence[tuple[Any, ...]], series: Sequence[str], colours: Sequence[str]
 ) -> Chart | None:
-    """Horizontal bars, the first row at the top; each row is a label and a number a series."""
+    """Horizontal bars, the first row at the top; each row is a label and a number a series.
+
+    A single number stands beside the label, where it has room even if the bar is short.
+    """
     if not rows:
         return None
     several = len(series) > 1
     height = 46 + _BAR * len(rows) + (34 if several else 0)
-    chart = _chart(pygal.HorizontalStackedBar, name, colours, height, show_legend=several, print_values=True)
-    chart.x_labels = [row[0] for row in reversed(rows)]
+    chart = _chart(pygal.HorizontalStackedBar, name, colours, height, show_legend=several, print_values=several)
+    chart.x_labels = [row[0] if several else f"{row[0]}  {row[1]}" for row in reversed(rows)]
     for index, label in enumerate(series, 1):
         chart.add(label, [row[index] or None for row in reversed(rows)])
     return Chart(title, _svg(chart))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, TypeVar
 
 from transpiler import toolkit
@@ -88,7 +89,7 @@ def collect(sources: Sequence[str], results: Results) -> Coverage:
     rules, constructs, forms = _rules(counts), _constructs(counts, report), _forms(counts)
     return Coverage(
         tool=toolkit.versions(),
-        sources=list(sources),
+        sources=[_shown(source) for source in sources],
         totals=_totals(report, operators, rules, constructs, forms),
         machine_code=_sum(kernel.machine_code for one in operators for kernel in one.kernels),
         operators=operators,
@@ -98,6 +99,11 @@ def collect(sources: Sequence[str], results: Results) -> Coverage:
         forms=forms,
         equivalences=_equivalence_rows(proofs),
     )
+
+
+def _shown(source: str) -> str:
+    """A source without what belongs to this machine: an absolute path is its last part."""
+    return Path(source).name if Path(source).is_absolute() or source.startswith("..") else source
 
 
 # Operators and kernels

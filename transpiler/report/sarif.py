@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 from transpiler.codes import CODES
 from transpiler.report.model import DiagnosticRow, Report
@@ -57,7 +58,7 @@ def _result(row: _Key, rule: int) -> dict[str, Any]:
     text = f"{message}\n{help_text}" if help_text else message
     result: dict[str, Any] = {"ruleId": code, "ruleIndex": rule, "level": severity, "message": {"text": text}}
     if file:
-        place: dict[str, Any] = {"artifactLocation": {"uri": file}}
+        place: dict[str, Any] = {"artifactLocation": {"uri": quote(file)}}
         if line:
             place["region"] = {"startLine": line, "startColumn": max(column, 1)}
         result["locations"] = [{"physicalLocation": place}]
