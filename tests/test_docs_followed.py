@@ -1,4 +1,4 @@
-"""docs/adding-a-rule.md, followed literally in a copy of the sources."""
+"""docs/adding-a-rule.md and README.md's example, followed literally in a copy of the sources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "adding-a-rule.md"
 _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _COPIED = ("transpiler", "tests", "tools", "docs", "templates", "corpus", "rust_runtime", "pyproject.toml")
 
@@ -31,10 +30,10 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def steps(text: str) -> Iterator[tuple[str, str, str]]:
-    """The page's blocks in order: ("run", command, expected output) or ("write", path, text)."""
+    """The page's blocks in order: ("run", command, output), ("write", path, text), or ("show", "", generated Rust)."""
     for kind, path, body in _BLOCK.findall(text):
         if kind != "console":
-            yield "write", path, body
+            yield "write" if path else "show", path, body
             continue
         for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
             command, _, expected = part.partition("\n")
@@ -62,18 +61,23 @@ def run(checkout: Path, command: str) -> str:
 
 
 def fits(output: str, expected: str) -> bool:
-    """Whether the output is what the page shows; ``...`` stands for anything."""
+    """Whether the output is what the page shows; ``...`` stands for anything, seconds for any seconds."""
     pattern = ".*".join(re.escape(part) for part in expected.strip("\n").split("..."))
+    pattern = re.sub(r"\d+\\\.\d\\ s\b", r"\\d+\\.\\d\\ s", pattern)
     return re.fullmatch(rf"\s*{pattern}\s*", output.strip("\n"), re.DOTALL) is not None
 
 
-def test_the_page_followed_literally(checkout: Path) -> None:
+@pytest.mark.parametrize(("page", "blocks"), [("docs/adding-a-rule.md", 15), ("README.md", 3)])
+def test_the_page_followed_literally(checkout: Path, page: str, blocks: int) -> None:
     done = 0
-    for kind, what, content in steps(PAGE.read_text(encoding="utf-8")):
+    for kind, what, content in steps((ROOT / page).read_text(encoding="utf-8")):
         done += 1
+        if kind == "show":
+            assert content in (checkout / "cutile_rs" / "scale" / "kernel.rs").read_text()
+            continue
         if kind == "write":
             write(checkout, what, content)
             continue
         output = run(checkout, what)
         assert fits(output, content), f"$ {what}\nthe page says:\n{content}\nit printed:\n{output}"
-    assert done >= 12
+    assert done == blocks
