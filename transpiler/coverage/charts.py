@@ -95,8 +95,9 @@ def _bars(
     if not rows:
         return None
     several = len(series) > 1
-    height = 46 + _BAR * len(rows) + (34 if several else 0)
-    chart = _chart(pygal.HorizontalStackedBar, name, colours, height, show_legend=several, print_values=several)
+    height = 22 + _BAR * len(rows) + (34 if several else 0)
+    chart = _chart(pygal.HorizontalStackedBar, name, colours, height, show_legend=several, print_values=several,
+                   show_x_labels=False)  # fmt: skip
     chart.x_labels = [row[0] if several else f"{row[0]}  {row[1]}" for row in reversed(rows)]
     for index, label in enumerate(series, 1):
         chart.add(label, [row[index] or None for row in reversed(rows)])
