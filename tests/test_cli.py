@@ -252,7 +252,7 @@ def test_dump(shell: Shell, stage: str) -> None:
         (["verify", "damaged"], "E0822"),
         (["verify", "mine", "--execute"], "E0802"),
         (["explain", "E1"], "E0801"),
-        (["coverage", "tilegym-core"], "E0802"),
+        (["coverage", "no-such-corpus"], "E0270"),
         (["record", "-o", "s.toml", "--", "no-such-command"], "E0830"),
         (["build", "mine"], "E0802"),
         (["changeset", "softmax", "--into", "x", "--patch", "y"], "E0802"),

@@ -78,7 +78,7 @@ def test_summary(page: Path, desktop: Chrome) -> None:
     assert (
         "Kernels by verdict" in captions and "Rules by family" in captions and "In the way, kernels blocked" in captions
     )
-    assert all(svg.size["height"] > 60 for svg in desktop.find_elements(By.CSS_SELECTOR, "figure svg"))
+    assert all(svg.size["height"] > 30 for svg in desktop.find_elements(By.CSS_SELECTOR, "figure svg"))
     texts = [content(e) for e in desktop.find_elements(By.CSS_SELECTOR, "figure svg text")]
     assert {"proved 2", "unmapped 2", "arith", "memory"} <= set(texts)
     log = desktop.get_log("browser")  # type: ignore[no-untyped-call]

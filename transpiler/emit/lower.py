@@ -498,7 +498,7 @@ SPECIAL: dict[str, Callable[[Lowering, Op], None]] = {
     "make_tensor": _make_tensor,
 }
 WRITTEN: dict[str, str] = {
-    "constant": "a literal, or a constant's own declaration",
+    "constant": "$value",
     "tensor": "&Tensor<E, { [-1, ..] }>",
     "scalar": "scalar_to_tile($0)",
     "assert": "cuda_tile_assert!(to_bool($0), $message)",
