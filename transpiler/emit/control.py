@@ -13,7 +13,7 @@ from transpiler.emit.lower import Key, LoopState, Lowering
 from transpiler.ir import rust
 from transpiler.ir.symbolic import leaves_of
 from transpiler.ir.tir import Block, Op, Value
-from transpiler.ir.types import I32, I64, TileTy, TokenTy
+from transpiler.ir.types import I32, I64, TileTy, TokenTy, Type
 
 Pairs = list[tuple[Key, rust.Expr]]
 _ZERO = rust.call("const_i32", rust.Text("0"))
@@ -142,10 +142,12 @@ def _reusable(low: Lowering, op: Op, init: Value, param: Value, key: Key) -> boo
     variable = low.variables.get(key)
     return (
         variable is not None
+        and low.assignable(key)
         and uses.count(init) == 1
         and uses.home.get(init) is uses.block_of[op]
         and (init.hint in ("", param.hint) or param.hint == "" or isinstance(init.ty, TokenTy))
         and not low.live(key, op)
+        and not any(uses.used_inside(v, op) for v in variable.values)
     )
 
 
@@ -177,9 +179,9 @@ def _for(low: Lowering, op: Op) -> None:
         if raw is not None:
             low.variable(raw, induction.hint or "i", ty.dtype.rust)
             low.let(induction, rust.call("scalar_to_tile", rust.Var(raw)), op)
-        _body(low, op, body, plans)
+        _body(low, body, plans)
 
-    statements = nested(low, write)
+    statements = _iteration(low, op, plans, write)
     low.emit(rust.For(raw, _range(bounds, step), statements, note))
     _finish_loop(low, op, plans, inits)
 
@@ -203,12 +205,10 @@ def _literal(v: Value) -> bool:
     return v.constant is not None and v.op is not None and not leaves_of(v.op.attrs["sym"])
 
 
-def _body(low: Lowering, op: Op, body: Block, plans: list[Key | None]) -> None:
-    low.loops.append(LoopState(op, plans))
+def _body(low: Lowering, body: Block, plans: list[Key | None]) -> None:
     for jump in jumps_of(body):
         aim(low, low.uses.block_of[jump], jump.operands, plans)
     low.ops(body)
-    low.loops.pop()
 
 
 def _loop(low: Lowering, op: Op) -> None:
@@ -217,9 +217,20 @@ def _loop(low: Lowering, op: Op) -> None:
     note = low.note(op)
     plans = _slots(low, op, op.operands, 0)
     head = _While(low, op, plans)
-    statements = nested(low, lambda: head.write(body))
+    statements = _iteration(low, op, plans, lambda: head.write(body))
     low.emit(rust.Loop(statements, head.cond, note))
     _finish_loop(low, op, plans, op.operands)
+
+
+def _iteration(low: Lowering, op: Op, plans: list[Key | None], write: Callable[[], None]) -> tuple[rust.Stmt, ...]:
+    """The statements of a loop's body; what they need outside of the loop is written first."""
+    state = LoopState(op, plans)
+    low.loops.append(state)
+    statements = nested(low, write)
+    low.loops.pop()
+    for stmt in state.hoisted:
+        low.emit(stmt)
+    return statements
 
 
 @dataclass
@@ -235,10 +246,9 @@ class _While:
         low = self.low
         head = next((i for i, o in enumerate(body.ops) if o.opcode == "if"), None)
         if head is None or not self._is_head(body, body.ops[head]):
-            _body(low, self.op, body, self.plans)
+            _body(low, body, self.plans)
             return
         before, rest = Block(body.params, body.ops[:head]), Block(body.params, body.ops[head + 1 :])
-        low.loops.append(LoopState(self.op, self.plans))
         for jump in jumps_of(rest):
             aim(low, low.uses.block_of[jump], jump.operands, self.plans)
         low.ops(before)
@@ -248,7 +258,6 @@ class _While:
             (cond,) = low.take(body.ops[head].operands)
             self.cond = rust.call("to_bool", cond)
         low.ops(rest)
-        low.loops.pop()
 
     def _is_head(self, body: Block, op: Op) -> bool:
         """``if c {} else { break }`` with the carried values unchanged."""
@@ -280,10 +289,14 @@ def _if(low: Lowering, op: Op) -> None:
     falls = [region.ops[-1].opcode == "yield" for region in op.regions]
     plans = _Plans(low, op, falls)
     plans.make()
+    if plans.jumps:
+        low.frozen.append(_local_to_the_loop(low, plans.keys))
     blocks = [
         nested(low, lambda r=region: _branch(low, op, r, plans))  # type: ignore[misc]
         for region in op.regions
     ]
+    if plans.jumps:
+        low.frozen.pop()
     e = rust.If(rust.call("to_bool", cond), *blocks)
     if plans.value is None:
         low.emit(rust.Do(e, note))
@@ -299,6 +312,11 @@ def _if(low: Lowering, op: Op) -> None:
     for r, key in zip(op.results, plans.keys, strict=True):
         if key is not None:
             low.hold(r, key)
+
+
+def _local_to_the_loop(low: Lowering, besides: Sequence[Key | None]) -> frozenset[Key]:
+    """Variables that are declared in the innermost loop's body."""
+    return frozenset(k for k, v in low.variables.items() if v.depth == len(low.loops) and k not in besides)
 
 
 def _branch(low: Lowering, op: Op, region: Block, plans: _Plans) -> None:
@@ -334,21 +352,29 @@ class _Plans:
         self.low, self.op, self.falls = low, op, falls
         self.keys: list[Key | None] = [None] * len(op.results)
         self.value: int | None = None
-        self.yields = [r.ops[-1].operands if f else () for r, f in zip(op.regions, falls, strict=True)]
+        self.yields = [r.ops[-1].operands for r, f in zip(op.regions, falls, strict=True) if f]
+        self.jumps = any(jumps_of(r) for r in op.regions)
 
     def make(self) -> None:
         """Choose."""
-        if not all(self.falls):
-            self._jumping()
-            return
         rest = []
-        for i in range(len(self.op.results)):
+        for i, r in enumerate(self.op.results):
+            if not all(self.falls) and (known := self.low.bound.get(self.yields[0][i])) is not None:
+                self.low.bound[r] = known  # only one branch goes on, and what it hands over exists already
+                continue
             key = self._existing(i)
             if key is None:
                 rest.append(i)
             else:
                 self.keys[i] = key
                 self.low.variables[key].mutable = True
+        if self.jumps:
+            # The type of the expression is that of its first branch, and the rest has to live outside of the loop.
+            if rest and self.falls[0]:
+                self.value = rest.pop()
+            for i in rest:
+                self._new_variable(i, hoisted=True)
+            return
         if len(rest) == 1:
             self.value = rest[0]
             return
@@ -368,7 +394,7 @@ class _Plans:
             values = low.variables[target].values
             if not any(ys[j] in values for ys in self.yields for j in range(len(ys)) if j != i):
                 return target
-        for y in (self.yields[0][i], self.yields[1][i]):
+        for y in (ys[i] for ys in self.yields):
             e = low.bound.get(y)
             if not isinstance(e, rust.Var) or e.key not in low.variables or e.key in self.keys:
                 continue
@@ -376,7 +402,8 @@ class _Plans:
             same = r.hint in ("", variable.hint) or isinstance(r.ty, TokenTy)
             here = all(low.uses.loop_of.get(v) is low.uses.loop_of[r] for v in (y, variable.values[-1]))
             elsewhere = any(ys[j] in variable.values for ys in self.yields for j in range(len(ys)) if j != i)
-            if same and here and not elsewhere and variable.values and not low.live(e.key, op):
+            free = low.assignable(e.key) and not (self.jumps and variable.depth == len(low.loops))
+            if same and here and not elsewhere and variable.values and free and not low.live(e.key, op):
                 return e.key
         return None
 
@@ -389,38 +416,44 @@ class _Plans:
                 return self.low.bound[ys[i]]
         return None
 
-    def _new_variable(self, i: int) -> None:
+    def _new_variable(self, i: int, *, hoisted: bool = False) -> None:
         low, r = self.low, self.op.results[i]
-        e = self._outside(i)
-        if e is None:
-            ty = r.ty
-            assert isinstance(ty, TileTy), "a token is always known before a branch"
-            shape = rust.shape(low.generics.dims(ty.shape))
-            name, zero = ("const_f", "0.0") if ty.dtype.category == "float" else ("const_i", "0")
-            e = _ZERO if ty == TileTy(I32) else rust.call(name, rust.Text(zero), shape)
-            low.dummies = True
+        e = None if hoisted else self._outside(i)
         key = (self.op, "result", i)
         low.variable(key, r.hint or "result", low.generics.type(r.ty))
-        low.variables[key].mutable = True
-        low.emit(rust.Let((key,), (low.variables[key].type,), e))
+        variable = low.variables[key]
+        variable.mutable = True
+        let = rust.Let((key,), (variable.type,), self._dummy(r.ty) if e is None else e)
+        if hoisted:
+            variable.depth -= 1
+            low.loops[-1].hoisted.append(let)
+        else:
+            low.emit(let)
         self.keys[i] = key
 
-    def _jumping(self) -> None:
-        """Only one branch goes on: its values, which exist already, are the results."""
-        low = self.low
-        for i, r in enumerate(self.op.results):
-            y = next((ys[i] for ys in self.yields if ys), None)
-            if y is not None and y in low.bound:
-                low.bound[r] = low.bound[y]
-            elif low.uses.count(r):
-                low.hole(self.op, "E0604", "a branch that leaves a loop can't yield a new value to what follows")
-                return
+    def _dummy(self, ty: Type) -> rust.Expr:
+        """Something of the type, for a variable that is always assigned before it is read."""
+        if isinstance(ty, TokenTy):
+            return rust.call("new_token_unordered")
+        assert isinstance(ty, TileTy)
+        self.low.dummies = True
+        name, zero = ("const_f", "0.0") if ty.dtype.category == "float" else ("const_i", "0")
+        return (
+            _ZERO
+            if ty == TileTy(I32)
+            else rust.call(name, rust.Text(zero), rust.shape(self.low.generics.dims(ty.shape)))
+        )
 
 
 def _return(low: Lowering, op: Op) -> None:
+    """The end of the kernel says nothing; elsewhere cutile 0.5 has it in a loop that no counted loop is around."""
     low.flush()
-    if low.uses.block_of[op] is not low.body:
-        low.hole(op, "E0605", "`return` inside a branch or loop can't be written in cutile 0.5")
+    if low.uses.block_of[op] is low.body:
+        return
+    if not low.loops or any(state.op.opcode == "for" for state in low.loops):
+        low.hole(op, "E0605", "`return` here can't be written in cutile 0.5")
+        return
+    low.emit(rust.Jump("return", low.note(op)))
 
 
 HANDLERS: dict[str, Callable[[Lowering, Op], None]] = {

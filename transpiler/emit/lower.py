@@ -46,6 +46,7 @@ class Variable:
     type: str
     values: list[Value] = field(default_factory=list)
     mutable: bool = False
+    depth: int = 0  # how many loops it is declared in
 
 
 @dataclass
@@ -78,6 +79,7 @@ class Lowering:
         self.literals: dict[Sym, Condition] = {}
         self.dummies = False
         self.tails: set[Value] = set()  # values of branches, which need no name
+        self.frozen: list[frozenset[Key]] = []  # variables that a branch with a jump in it must not assign
 
     def run(self) -> tuple[rust.Stmt, ...]:
         """The statements of the kernel."""
@@ -88,7 +90,7 @@ class Lowering:
     # -- variables --------------------------------------------------------------------------------
     def variable(self, key: Key, hint: str, type_text: str, *values: Value) -> rust.Var:
         """Introduce a variable that holds ``values``."""
-        self.variables[key] = Variable(hint, type_text, list(values))
+        self.variables[key] = Variable(hint, type_text, list(values), depth=len(self.loops))
         for v in values:
             self.bound[v] = rust.Var(key)
         return rust.Var(key)
@@ -150,6 +152,13 @@ class Lowering:
     def live(self, key: Key, op: Op, besides: Value | None = None) -> bool:
         """Is a value of the variable needed after ``op``?"""
         return any(v is not besides and self.uses.used_after(v, op) for v in self.variables[key].values)
+
+    def assignable(self, key: Key) -> bool:
+        """May the variable be assigned here?
+
+        In cutile 0.5 a jump hands over what its branches assign, and not only what its loop carries.
+        """
+        return not any(key in keys for keys in self.frozen)
 
     # -- statements -------------------------------------------------------------------------------
     def note(self, op: Op) -> rust.Note:
@@ -265,7 +274,7 @@ class Lowering:
     def assign_target(self, op: Op, e: rust.Expr, v: Value) -> bool:
         """Assign to the variable that the value is meant for, if what that holds isn't needed any more."""
         key = self.targets.get(v)
-        if key is None or self.live(key, op, v):
+        if key is None or not self.assignable(key) or self.live(key, op, v):
             return False
         self.emit(rust.Assign(key, e, self.note(op)))
         self.hold(v, key)
@@ -322,6 +331,7 @@ class LoopState:
 
     op: Op
     keys: list[Key | None]
+    hoisted: list[rust.Stmt] = field(default_factory=list)  # variables that branches with jumps assign
 
 
 def _attributes(op: Op) -> str:
@@ -376,11 +386,7 @@ def _convert(self: Lowering, op: Op) -> None:
     source, target = op.operands[0].ty, op.result.ty
     assert isinstance(source, TileTy) and isinstance(target, TileTy)
     if self.generics.type(source) == self.generics.type(target):
-        (e,) = self.take(op.operands)
-        if isinstance(e, rust.Var) and op.result not in self.targets:
-            self.hold(op.result, e.key)
-        else:
-            self.results(op, e, True)
+        _same(self, op)
         return
     if not (source.dtype.is_int and target.dtype.category == "bool"):
         self.form(op)
@@ -392,6 +398,15 @@ def _convert(self: Lowering, op: Op) -> None:
     (x,) = self.take(op.operands)
     other = c.expr if c.nest else temporary(self, op, source, c.expr, "zero")
     self.results(op, rust.call("ne_tile", x, other), True)
+
+
+def _same(self: Lowering, op: Op) -> None:
+    """The operand under another name."""
+    (e,) = self.take(op.operands)
+    if isinstance(e, rust.Var) and e.key in self.variables and op.result not in self.targets:
+        self.hold(op.result, e.key)
+    else:
+        self.results(op, e, True)
 
 
 def _scan(self: Lowering, op: Op) -> None:
@@ -492,6 +507,7 @@ SPECIAL: dict[str, Callable[[Lowering, Op], None]] = {
     "assert": _assert,
     "scan": _scan,
     "convert": _convert,
+    "opaque": _same,
     "call": _call,
     "access_tile": _access_tile,
     "give": _give,

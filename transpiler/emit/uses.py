@@ -38,6 +38,10 @@ class Uses:
         """How often a value is used."""
         return len(self.users.get(v, ()))
 
+    def used_inside(self, v: Value, op: Op) -> bool:
+        """Is the value used by an operation inside ``op``?"""
+        return any(self.position[op] < self.position[user] <= self.end[op] for user in self.users.get(v, ()))
+
     def used_after(self, v: Value, op: Op) -> bool:
         """Is the value used by an operation that may come after ``op`` and all that is inside it?"""
         end, here = self.end[op], self.branches[op]

@@ -6,7 +6,7 @@ or its parameter is used by something live in the body (cf. Cytron et al., 1991,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from transpiler.ir.tir import EFFECTS, TERMINATORS, Block, Kernel, Op, Value, walk
 
@@ -45,7 +45,7 @@ class _Marker:
                 for p, init, r in zip(params, op.operands[first:], op.results, strict=True):
                     self.owner[p] = op
                     self.sources.setdefault(p, []).append(init)
-                    self.sources.setdefault(r, []).extend([init, p] if first else [])
+                    self.sources.setdefault(r, []).append(p)  # what stays has an initial and a next value
                 self.prepare(op.regions[0], op)
             elif op.opcode == "if":
                 for region in op.regions:
@@ -92,7 +92,11 @@ def _mark(body: Block) -> _Marker:
 
     def keep_with_parents(op: Op | None) -> None:
         while op is not None:
+            fresh = op not in m.ops
             m.keep(op)
+            if fresh and op.opcode in ("for", "loop"):
+                for branch in _exits(op.regions[0]):
+                    keep_with_parents(branch)
             op = parents.get(op)
 
     for op in walk(body):
@@ -105,16 +109,17 @@ def _mark(body: Block) -> _Marker:
         owner = m.owner.get(v)
         if owner is not None:
             keep_with_parents(owner)
-            if owner.opcode in ("for", "loop"):
-                _keep_exits(owner, keep_with_parents)
     return m
 
 
-def _keep_exits(loop: Op, keep: Callable[[Op], None]) -> None:
-    """A live loop needs the conditions of its exits."""
-    for op in walk(loop.regions[0]):
-        if op.opcode == "if" and any(r.ops and r.ops[-1].opcode in ("break", "continue") for r in op.regions):
-            keep(op)
+def _exits(block: Block) -> Iterator[Op]:
+    """The branches of an iteration in which it ends: a loop that runs needs their conditions."""
+    for op in block.ops:
+        if op.opcode == "if":
+            if any(r.ops and r.ops[-1].opcode in ("break", "continue") for r in op.regions):
+                yield op
+            for region in op.regions:
+                yield from _exits(region)
 
 
 def _sweep(block: Block, m: _Marker) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from transpiler.ir.symbolic import lit
-from transpiler.ir.tir import EFFECTS, Block, CallSite, Kernel, Op, Value, walk
+from transpiler.ir.tir import EFFECTS, TERMINATORS, Block, CallSite, Kernel, Op, Value, walk
 from transpiler.ir.types import TileTy
 
 _FLIP = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt"}
@@ -166,6 +166,8 @@ class _Copier:
         for op in block.ops:
             if op is self.branch:
                 self._inline(op.regions[self.keep], op, out)
+                if out.ops and out.ops[-1].opcode in TERMINATORS:
+                    break
             else:
                 out.ops.append(self._op(op))
         return out
@@ -174,7 +176,9 @@ class _Copier:
         for inner in region.ops[:-1]:
             out.ops.append(self._op(inner))
         end = region.ops[-1]
-        assert end.opcode == "yield"
+        if end.opcode != "yield":  # the branch ends the iteration
+            out.ops.append(self._op(end))
+            return
         for r, v in zip(op.results, end.operands, strict=True):
             self.map[r] = self.map.get(v, v)
 

@@ -74,6 +74,9 @@ class Evaluator(Builder):
         self.sites = 0
         self.opaque = False  # was a whole statement unmapped?
         self.depth = 0
+        self.arms = 0  # branches of the current function that the current statement is in
+        self.function: tuple[str, str] | None = None
+        self.once: frozenset[tuple[str, str]] = frozenset()  # functions to specialize as a loop that runs once
         self.helper_returns: dict[int, tuple[Value, ...]] = {}
         self.helper_args: dict[int, tuple[tuple[str, Any], ...]] = {}
         self.unroll_counter = 0
@@ -276,7 +279,8 @@ class Evaluator(Builder):
 
     def call_helper(self, f: hir.Function, args: tuple[Val, ...], kwargs: dict[str, Val]) -> Val:
         """Specialize a helper function into the caller, remembering the call site."""
-        from transpiler.specialize.control import run_function
+        from transpiler.specialize.control import run_helper
+        from transpiler.specialize.returns import may_return_early
 
         if self.depth >= MAX_CALL_DEPTH:
             self.refuse(f"`{f.name}` calls itself", "cuTile kernels can't recurse")
@@ -289,12 +293,20 @@ class Evaluator(Builder):
         self.site = site
         self.depth += 1
         try:
-            result = run_function(self, f, env)
+            result = run_helper(self, f, env)
         finally:
             self.site, self.span, self.statement = outer, span, statement
             self.depth -= 1
         self.helper_returns[site.index] = tuple(_tiles(result))
-        return result
+        return self._opaque(result) if may_return_early(f) else result
+
+    def _opaque(self, v: Val) -> Val:
+        """What a function handed out of a loop: its user doesn't see a product in it."""
+        if isinstance(v, TupleVal):
+            return TupleVal(tuple(map(self._opaque, v.items)))
+        if not isinstance(v, Value) or v.op is None or v.op.opcode not in ("mulf", "convert"):
+            return v
+        return self.value("opaque", (v,), v.ty)
 
     def _bind_helper(self, f: hir.Function, args: tuple[Val, ...], kwargs: dict[str, Val]) -> Env:
         names = [p.name for p in f.params]

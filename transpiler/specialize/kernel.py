@@ -13,7 +13,7 @@ from transpiler.ir.tir import ArrayUse, Condition, Kernel, Op, Value, walk
 from transpiler.ir.types import GENERIC_CLASS, I64, DType, TensorTy, TileTy
 from transpiler.rules.registry import Table
 from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ParamSpec, ScalarSpec, Specialization
-from transpiler.specialize.control import run_function
+from transpiler.specialize.control import NeedsLoopError, run_function
 from transpiler.specialize.evaluate import Evaluator
 from transpiler.specialize.values import ArrayVal, Const, HoleError, HoleVal, ListVal, TupleVal, Val
 
@@ -32,13 +32,19 @@ def specialize(program: hir.Program, name: str, spec: Specialization, table: Tab
     if function is None:
         known = ", ".join(program.kernels)
         raise error("E0201", f"there is no kernel `{name}`", help=f"the kernels are: {known}")
-    ev = Evaluator(program, table)
-    ev.span = function.span
     _check_parameters(function, spec)
-    env = _bind(ev, function, spec)
-    run_function(ev, function, env)
-    ev.block.ops.append(Op("return", span=function.span, comments=tuple(ev.pending_comments)))
-    return _finish(ev, function, spec)
+    once: frozenset[tuple[str, str]] = frozenset()
+    while True:
+        ev = Evaluator(program, table)
+        ev.span, ev.once = function.span, once
+        env = _bind(ev, function, spec)
+        try:
+            run_function(ev, function, env)
+        except NeedsLoopError as found:
+            once |= {found.function}
+            continue
+        ev.block.ops.append(Op("return", span=function.span, comments=tuple(ev.pending_comments)))
+        return _finish(ev, function, spec)
 
 
 def _check_parameters(function: hir.Function, spec: Specialization) -> None:

@@ -147,6 +147,11 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
         "the context in which the exit was not taken.",
     ),
     Equivalence(
+        "single-iteration",
+        "A loop of which no path reaches a second iteration is its body, executed where the loop stands: the carried "
+        "values are the initial ones, and its results are what it breaks with.",
+    ),
+    Equivalence(
         "hint-key-resolved",
         "A hint under the target's key wins over `default` (Tile IR gives hints per architecture), so hints are equal "
         "when they resolve to the same options for the check's target.",

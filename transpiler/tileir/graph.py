@@ -10,7 +10,7 @@ Pure operations become floating nodes; program order, names, duplicates and dead
 - ``if`` becomes ``gamma`` (condition, then, else) for each result.
 - The control context of an effect is a chain of ``entry``, ``loop.body`` (a loop) and ``branch`` (a
   context, a condition, its polarity).  ``return``, ``continue`` and ``break`` in a branch put the rest
-  of the block into the context in which it is reached.
+  of the block into the context in which it is reached; so does a loop in which there is a ``return``.
 - A ``weak`` load is a value: it depends on its address, mask, padding and token.  Every other memory
   operation, ``print`` and ``assert`` is an effect, and depends on its context as well.  So does the token
   that a load hands over (``load.token``): it stands for this execution of the load, not for its value.
@@ -154,39 +154,40 @@ class _Builder:
 
     def _block(self, region: Region, context: int, fallthrough: str) -> Outcome:
         """Add a region's operations; ``fallthrough`` is how it ends when it has no terminator."""
-        pending: list[tuple[int, Outcome, Outcome]] = []
+        pending: list[Outcome] = []
         last: Outcome | None = None
         for op in region.ops:
             name = op.name
-            if name == "if":
-                condition = self._nodes[op.operands[0]]
-                then = self._block(op.regions[0], self._branch(context, condition, True), "yield")
-                orelse = self._block(op.regions[1], self._branch(context, condition, False), "yield")
-                outcome = Outcome("if", (), condition, then, orelse)
-                kinds = outcome.kinds
-                if "yield" not in kinds:
+            if name in ("if", "loop"):
+                outcome = self._if(op, context) if name == "if" else self._loop(op, context)
+                if "yield" not in outcome.kinds:
                     last = outcome
                     break
-                if len(kinds) > 1:
-                    pending.append((condition, then, orelse))
+                if len(outcome.kinds) > 1:
+                    pending.append(outcome)
                     self._count("early-exit")
                     context = self._reached(context, outcome, "yield")
-                for i, value in enumerate(op.results):
-                    self._nodes[value] = self._merge(outcome, "yield", i)
             elif name in ("yield", "continue", "break", "return"):
                 last = Outcome(name, tuple([self._nodes[v] for v in op.operands]))
                 break
             elif name == "for":
                 self._for(op, context)
-            elif name == "loop":
-                self._loop(op, context)
             else:
                 self._plain(op, context)
         outcome = last or Outcome(fallthrough)
-        for condition, then, orelse in reversed(pending):
-            memo: dict[int, Outcome] = {}
-            arms = _replace(then, outcome, memo), _replace(orelse, outcome, memo)
-            outcome = Outcome("if", (), condition, *arms)
+        for branch in reversed(pending):
+            outcome = _mapped(branch, {"yield": outcome}, {})
+        return outcome
+
+    def _if(self, op: Op, context: int) -> Outcome:
+        """Add a branch; its results are what it yields."""
+        condition = self._nodes[op.operands[0]]
+        then = self._block(op.regions[0], self._branch(context, condition, True), "yield")
+        orelse = self._block(op.regions[1], self._branch(context, condition, False), "yield")
+        outcome = Outcome("if", (), condition, then, orelse)
+        if "yield" in outcome.kinds:
+            for i, value in enumerate(op.results):
+                self._nodes[value] = self._merge(outcome, "yield", i)
         return outcome
 
     def _count(self, name: str) -> None:
@@ -279,19 +280,39 @@ class _Builder:
             start = self._graph.mus[mu][1]
             self._graph.mus[mu] = (loop, start, following if following >= 0 else start)
 
-    def _loop(self, op: Op, context: int) -> None:
+    def _loop(self, op: Op, context: int) -> Outcome:
+        """Add a loop; returns how it ends as the block around it sees that: it goes on, or it returned."""
         graph = self._graph
+        if "continue" not in _ends(op.regions[0], "continue"):
+            return self._once(op, context)
         loop = graph.add(WHILE, (context,), op)
         graph.varying[loop] = True
         mus = self._carry(op, loop, op.operands, list(op.regions[0].args))
         outcome = self._block(op.regions[0], graph.add(BODY, (loop,)), "continue")
-        if not outcome.kinds <= {"continue", "break"}:
+        if not outcome.kinds <= {"continue", "break", "return"}:
             raise self._fail(op, f"a loop body that ends with {sorted(outcome.kinds)}")
         self._close(outcome, loop, mus)
         graph.whiles[loop] = self._boolean(self._test(outcome, "continue"))
         for i, result in enumerate(op.results):
             value = self._merge(outcome, "break", i)
             self._nodes[result] = graph.add(EXIT, (loop, value if value >= 0 else graph.add(TRUE)), op)
+        if "return" not in outcome.kinds:
+            return Outcome("yield")
+        yes, no = Outcome("exit", (graph.add(TRUE),)), Outcome("exit", (graph.add(FALSE),))
+        exits = _mapped(outcome, {"return": yes, "break": no}, {})
+        returned = graph.add(EXIT, (loop, self._merge(exits, "exit", 0)), op)
+        return Outcome("if", (), returned, Outcome("return"), Outcome("yield"))
+
+    def _once(self, op: Op, context: int) -> Outcome:
+        """Add a loop that never goes on to a second iteration: it is its body."""
+        self._count("single-iteration")
+        for init, arg in zip(op.operands, op.regions[0].args, strict=True):
+            self._nodes[arg] = self._nodes[init]
+        outcome = _renamed(self._block(op.regions[0], context, "continue"), "break", "yield", {})
+        for i, result in enumerate(op.results):
+            value = self._merge(outcome, "yield", i)
+            self._nodes[result] = value if value >= 0 else self._graph.add(TRUE)
+        return outcome
 
     def _note_uses(self, node: int, op: Op, offset: int = 0) -> None:
         """Remember the predicates stated on the operands as this operation sees them."""
@@ -370,15 +391,41 @@ def may_fault(form: Form) -> bool:
     return form.name in ("load_view_tko", "load_ptr_tko", "divi", "remi")
 
 
-def _replace(outcome: Outcome, rest: Outcome, memo: dict[int, Outcome]) -> Outcome:
-    """Continue with ``rest`` wherever a branch falls through to the rest of its block."""
-    if outcome.kind == "yield":
-        return rest
-    if outcome.kind != "if" or "yield" not in outcome.kinds:
+def _ends(region: Region, fallthrough: str) -> set[str]:
+    """Return the kinds of terminators that a region can end with; ``fallthrough`` where it has none."""
+    found: set[str] = set()
+    for op in region.ops:
+        if op.name == "if":
+            kinds = _ends(op.regions[0], "yield") | _ends(op.regions[1], "yield")
+            found |= kinds - {"yield"}
+            if "yield" not in kinds:
+                return found
+        elif op.name in ("yield", "continue", "break", "return"):
+            return found | {op.name}
+    return found | {fallthrough}
+
+
+def _mapped(outcome: Outcome, new: dict[str, Outcome], memo: dict[int, Outcome]) -> Outcome:
+    """Put another outcome wherever ``outcome`` ends with one of the kinds in ``new``."""
+    if outcome.kind != "if":
+        return new.get(outcome.kind, outcome)
+    if not outcome.kinds & new.keys():
         return outcome
     found = memo.get(id(outcome))
     if found is None:
         then, orelse = outcome.arms()
-        arms = _replace(then, rest, memo), _replace(orelse, rest, memo)
+        arms = _mapped(then, new, memo), _mapped(orelse, new, memo)
+        found = memo[id(outcome)] = Outcome("if", (), outcome.condition, *arms)
+    return found
+
+
+def _renamed(outcome: Outcome, old: str, new: str, memo: dict[int, Outcome]) -> Outcome:
+    """Call one kind of ending by another name; what it hands over stays."""
+    if outcome.kind != "if":
+        return Outcome(new, outcome.values) if outcome.kind == old else outcome
+    found = memo.get(id(outcome))
+    if found is None:
+        then, orelse = outcome.arms()
+        arms = _renamed(then, old, new, memo), _renamed(orelse, old, new, memo)
         found = memo[id(outcome)] = Outcome("if", (), outcome.condition, *arms)
     return found
