@@ -133,6 +133,7 @@ def _slot(low: Lowering, op: Op, init: Value, param: Value) -> Key:
     low.variable(key, hint, low.generics.type(param.ty), param).key  # noqa: B018
     low.variables[key].mutable = True
     low.emit(rust.Let((key,), (low.variables[key].type,), e, note=low.note(op)))
+    low.dummies |= op.opcode == "loop" and not low.uses.count(param)  # the initial value is never read
     return key
 
 
@@ -216,6 +217,7 @@ def _loop(low: Lowering, op: Op) -> None:
     low.flush()
     note = low.note(op)
     plans = _slots(low, op, op.operands, 0)
+    low.dummies |= all(jump.opcode == "break" for jump in jumps_of(body))  # what it is left with may not be read
     head = _While(low, op, plans)
     statements = _iteration(low, op, plans, lambda: head.write(body))
     low.emit(rust.Loop(statements, head.cond, note))
@@ -321,7 +323,7 @@ def _local_to_the_loop(low: Lowering, besides: Sequence[Key | None]) -> frozense
 
 def _branch(low: Lowering, op: Op, region: Block, plans: _Plans) -> None:
     end = region.ops[-1]
-    keys = plans.keys if end.opcode == "yield" else []
+    keys = plans.keys_of(end) if end.opcode == "yield" else []
     if end.opcode == "yield":
         aim(low, region, end.operands, keys)
         if plans.value is not None:
@@ -352,6 +354,7 @@ class _Plans:
         self.low, self.op, self.falls = low, op, falls
         self.keys: list[Key | None] = [None] * len(op.results)
         self.value: int | None = None
+        self.initial: dict[int, rust.Expr] = {}  # what a variable made for a result holds before the branch
         self.yields = [r.ops[-1].operands for r, f in zip(op.regions, falls, strict=True) if f]
         self.jumps = any(jumps_of(r) for r in op.regions)
 
@@ -429,7 +432,14 @@ class _Plans:
             low.loops[-1].hoisted.append(let)
         else:
             low.emit(let)
+            if e is not None:
+                self.initial[i] = e
         self.keys[i] = key
+
+    def keys_of(self, end: Op) -> list[Key | None]:
+        """The variables that a branch has to assign: those that don't hold its value already."""
+        bound = [self.low.bound.get(v) for v in end.operands]
+        return [None if i in self.initial and bound[i] == self.initial[i] else k for i, k in enumerate(self.keys)]
 
     def _dummy(self, ty: Type) -> rust.Expr:
         """Something of the type, for a variable that is always assigned before it is read."""

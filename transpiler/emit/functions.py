@@ -117,6 +117,7 @@ def lower_function(kernel: Kernel, outer: Generics, group: Group, functions: Fun
     for i, (name, v) in enumerate(group.params):
         params.append(("arg", i))
         low.variable(params[-1], name, param_type(generics, v), v)
+    low.frozen.append(frozenset(params))
     body = low.run()
     hints: dict[Key, str] = {key: variable.hint for key, variable in low.variables.items()}
     names = name_variables(body, hints, params, called(body) | functions.bases() | {snake(group.name)})
@@ -131,6 +132,7 @@ def lower_function(kernel: Kernel, outer: Generics, group: Group, functions: Fun
         returns[0] if len(returns) == 1 else f"({', '.join(returns)})",
         with_mut(body, {k for k, v in low.variables.items() if v.mutable}),
         docs=_docs(group),
+        attrs=("#[allow(unused_assignments)]",) * low.dummies,
     )
     base = function_name(group.name)
     arguments = generics.arguments()

@@ -53,7 +53,7 @@ Opcodes and their attributes (``*`` marks optional ones):
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from transpiler.diagnostics import NO_SPAN, Diagnostic, Span
@@ -189,6 +189,25 @@ def walk(block: Block) -> Iterator[Op]:
         yield op
         for region in op.regions:
             yield from walk(region)
+
+
+def fix_dtype(kernel: Kernel, array: str) -> None:
+    """Make the dtype class of ``array`` concrete: the program holds for the dtype of this specialization only."""
+
+    def fix(v: Value) -> None:
+        d = getattr(v.ty, "dtype", None)
+        if d is not None and d.of == array:
+            v.ty = replace(v.ty, dtype=DType(d.name))  # type: ignore[arg-type]
+
+    for op in walk(kernel.body):
+        for v in (*op.results, *(p for region in op.regions for p in region.params)):
+            fix(v)
+    for name, use in kernel.arrays.items():
+        if use.dtype.of == array:
+            kernel.arrays[name] = replace(use, dtype=DType(use.dtype.name))
+    for name, root in kernel.dtype_class.items():
+        if root == array:
+            kernel.dtype_class[name] = ""
 
 
 def dump(kernel: Kernel) -> str:

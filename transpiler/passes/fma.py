@@ -11,7 +11,7 @@ from collections import Counter
 
 from transpiler.ir import symbolic as sy
 from transpiler.ir.symbolic import Sym
-from transpiler.ir.tir import Block, Condition, Kernel, Op, Value, note, walk
+from transpiler.ir.tir import Block, Condition, Kernel, Op, Value, fix_dtype, note, walk
 from transpiler.ir.types import TileTy
 
 
@@ -71,7 +71,8 @@ def _product(kernel: Kernel, v: Value, uses: Counter[Value]) -> Op | None:
             if d.of is not None:
                 note(kernel, Condition(sy.apply("eq", Sym("dtype", (d.of,)), sy.lit(d.name)), True, op.span))
             if source.ty.dtype.name == v.ty.dtype.name and uses[v] == 1:
-                uses[source] = uses[source]
+                if d.of is not None:
+                    fix_dtype(kernel, d.of)  # its operands get the type of the sum
                 return source.op
         return None
     return op if op is not None and op.opcode == "mulf" else None
