@@ -102,11 +102,8 @@ _OWN: dict[str, Code] = {
                   "the kernel without the construct."),
     "E0304": Code("64-bit indices", "An array is indexed with int64, which has no translation yet. It became a Hole.",
                   "Use arrays whose sizes and strides fit in 32 bits."),
-    "E0310": Code("return inside a loop", "Leaving a kernel or helper from inside a loop has no translation. It became "
-                  "a Hole.", "Set a flag, leave the loop, and return after it."),
     "E0311": Code("a loop over something else than a range", "Only `for i in range(...)` has a translation. It became "
                   "a Hole.", "Loop over range(...)."),
-    "E0312": Code("break inside a for loop", "It became a Hole.", "Use `while`."),
     "E0401": Code("the kernel is ill-typed", "The operands don't fit: cuTile Python refuses this program too (then "
                   "the verdict is `rejected`, with its own message).", "Correct the kernel."),
     "E0601": Code("an operation has no Rust form", "The kernel was understood, but this operation with these "
@@ -115,8 +112,6 @@ _OWN: dict[str, Code] = {
                   "Hole.", "Use another dtype, or compute the value."),
     "E0603": Code("a loop has no Rust form", "Loops in cutile count in some integer types only. It became a Hole.",
                   "Count in int32."),
-    "E0604": Code("a branch has no Rust form", "A branch that leaves a loop can't also hand on a new value. It became "
-                  "a Hole.", "Assign the value before the branch, or set a flag."),
     "E0605": Code("a return has no Rust form", "`return` inside a branch or loop can't be written in cutile here. It "
                   "became a Hole.", "Move the rest into the other branch."),
     "E0620": Code("no C symbol for the kernel", "The kernel was translated, but can't be called through the C "
