@@ -95,6 +95,23 @@ def test_dtypes_of_what_is_stored(tmp_path: Path) -> None:
     assert [found[name] for name in ("q", "best", "m")] == [("int8", 2), ("int32", 1), ("float32", 2)]
 
 
+def test_floats_at_run_time_and_what_helpers_return_are_wide(tmp_path: Path) -> None:
+    kernel = """(x, y, z, total, scale: float, T: ct.Constant[int]):
+    v = ct.load(x, (0,), (T,))
+    a, b = widen(v), v * scale
+    ct.store(y, (0,), a)
+    ct.store(z, (0,), b)
+    ct.atomic_add(total, 0, ct.sum(a))
+
+
+def widen(v):
+    w = v.astype(ct.float32)
+    return 1 / (1 + ct.exp(-w))"""
+    found = first(tmp_path, kernel)
+    assert found["x"] == ("float16", 1)
+    assert found["y"] == found["z"] == found["total"] == ("float32", 1)
+
+
 def test_ranks_of_slices_and_tiled_views(tmp_path: Path) -> None:
     kernel = """(x, y, z, T: ct.Constant[int]):
     part = x.slice(axis=0, start=0, stop=T)

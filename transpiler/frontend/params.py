@@ -37,7 +37,8 @@ _MADE = {"astype": 1, "zeros": 1, "ones": 1, "full": 2, "arange": 99, "bitcast":
 _FLOATS = ("float32", "float64")
 _DTYPES = frozenset({*_FLOATS, "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
                      "bfloat16", "float8_e4m3fn", "float8_e5m2"})  # fmt: skip
-_MAX_DEPTH = 12
+_MAX_DEPTH, _MAX_RETURNS = 12, 3
+"""How deep helpers are followed for what they do with parameters, and for what they return."""
 
 
 @dataclass
@@ -134,12 +135,13 @@ class _Reader:
     def function(self, function: hir.Function, scope: _Scope) -> None:
         self._scope = dict(scope)
         for statement in hir.walk(function.body):
-            if isinstance(statement, hir.Assign) and statement.target.name is not None:
-                self._alias(statement.target.name, statement.value)
+            assigned = list(_assigned(statement.target, statement.value)) if isinstance(statement, hir.Assign) else []
+            for name, value in assigned:
+                self._alias(name, value)
             for expression in _expressions(statement):
                 self._expression(expression)
-            if isinstance(statement, hir.Assign) and statement.target.name is not None:
-                self._track(statement.target.name, statement.value)
+            for name, value in assigned:
+                self._track(name, value)
 
     def _alias(self, name: str, value: hir.Expr) -> None:
         if isinstance(value, hir.Tuple_):
@@ -171,9 +173,13 @@ class _Reader:
     def _dtype(self, node: hir.Expr) -> str:
         """The dtype that a tile has whatever the arrays hold, or the empty string."""
         if isinstance(node, hir.Local):
-            return self._dtypes.get(node.name, "")
+            param = self._param(node)
+            is_float = param is not None and param[0].kind == "float" and param[0].role in ("scalar", "unknown")
+            return self._dtypes.get(node.name, "float32" if is_float else "")
         if not isinstance(node, hir.Call):
             return ""
+        if isinstance(node.func, hir.Global):
+            return self._returned(node.func, node)
         name, operands = _operation(node)
         arguments = dict(node.kwargs)
         if name in _MADE:
@@ -189,6 +195,18 @@ class _Reader:
         if name in _JOINED:
             return self._joined([*operands[1 if name == "where" else 0 :], *arguments.values()])
         return ""
+
+    def _returned(self, ref: hir.Global, node: hir.Call) -> str:
+        """The dtype of what a helper returns."""
+        function = self._program.function(ref)
+        if function is None or self._depth >= _MAX_RETURNS:
+            return ""
+        inner = _Reader(self._program, self._depth + 1)
+        arguments = [*zip(function.params, node.args, strict=False), *_keywords(function, node)]
+        inner._dtypes = {param.name: dtype for param, value in arguments if (dtype := self._dtype(value))}
+        inner.function(function, {})
+        found = {inner._dtype(s.value) for s in hir.walk(function.body) if isinstance(s, hir.Return) and s.value}
+        return found.pop() if len(found) == 1 else ""
 
     def _joined(self, operands: list[hir.Expr]) -> str:
         """What dtypes promote to: a wide float whatever the others are, another only where all are known."""
@@ -306,9 +324,10 @@ class _Reader:
         index = arguments.get("index", arguments.get("indices", node.args[1] if len(node.args) > 1 else None))
         if index is not None and (name in ("load", "store", "gather", "scatter") or name.startswith("atomic_")):
             self._index(index)
-        tile = arguments.get("tile", arguments.get("value", node.args[2] if len(node.args) > 2 else None))
+        given = node.args[2] if len(node.args) > 2 else None
+        tile = next((arguments[k] for k in ("tile", "value", "update") if k in arguments), given)
         found = self._param(array)
-        if name not in ("store", "scatter") or tile is None or found is None:
+        if not (name in ("store", "scatter") or name.startswith("atomic_")) or tile is None or found is None:
             return
         if dtype := self._dtype(tile):
             found[0].stored_as.add(dtype)
@@ -366,6 +385,15 @@ class _Reader:
                 found[0].kind = "float"
             if name in ("eq", "ne") and isinstance(other.value, int | str) and not isinstance(other.value, bool):
                 found[0].compared_with.add(other.value)
+
+
+def _assigned(target: hir.Target, value: hir.Expr) -> Iterator[tuple[str, hir.Expr]]:
+    """The names that an assignment binds and their values, where these stand beside each other."""
+    if target.name is not None:
+        yield target.name, value
+    elif isinstance(value, hir.Tuple_) and len(value.items) == len(target.items):
+        for one, item in zip(target.items, value.items, strict=True):
+            yield from _assigned(one, item)
 
 
 def _operation(node: hir.Call) -> tuple[str, tuple[hir.Expr, ...]]:
