@@ -47,6 +47,21 @@ def _next_power_of_2(n: int) -> int:
     return 1 << max(0, (n - 1).bit_length())
 
 
+_MAX_BITS = 4096  # of an integer on the way; no value that a kernel can hold has more than 64
+
+
+def _power(a: Any, b: Any) -> Any:
+    if isinstance(a, int) and isinstance(b, int) and b > 0 and a.bit_length() * b > _MAX_BITS and abs(a) > 1:
+        raise OverflowError(f"the result has more than {_MAX_BITS} bits")
+    return a**b
+
+
+def _shifted(a: Any, b: Any) -> Any:
+    if isinstance(b, int) and b > _MAX_BITS:
+        raise OverflowError(f"the result has more than {_MAX_BITS} bits")
+    return a << b
+
+
 # operator -> (Python function, Python text, binding strength of the text; 0 for a call)
 OPERATORS: dict[str, tuple[Any, str, int]] = {
     "or": (lambda a, b: a or b, "{} or {}", 1),
@@ -62,7 +77,7 @@ OPERATORS: dict[str, tuple[Any, str, int]] = {
     "or_": (lambda a, b: a | b, "{} | {}", 5),
     "xor": (lambda a, b: a ^ b, "{} ^ {}", 6),
     "and_": (lambda a, b: a & b, "{} & {}", 7),
-    "lshift": (lambda a, b: a << b, "{} << {}", 8),
+    "lshift": (_shifted, "{} << {}", 8),
     "rshift": (lambda a, b: a >> b, "{} >> {}", 8),
     "add": (lambda a, b: a + b, "{} + {}", 9),
     "sub": (lambda a, b: a - b, "{} - {}", 9),
@@ -72,7 +87,7 @@ OPERATORS: dict[str, tuple[Any, str, int]] = {
     "mod": (lambda a, b: a % b, "{} % {}", 10),
     "neg": (lambda a: -a, "-{}", 11),
     "invert": (lambda a: ~a, "~{}", 11),
-    "pow": (lambda a, b: a**b, "{} ** {}", 12),
+    "pow": (_power, "{} ** {}", 12),
     "cdiv": (lambda a, b: -(-a // b), "cdiv({}, {})", 0),
     "min": (min, "min({}, {})", 0),
     "max": (max, "max({}, {})", 0),
