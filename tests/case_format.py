@@ -1,7 +1,8 @@
 """The case files: a kernel, a specialization and the TIR (or diagnostic) that comes of it.
 
 A ``.case`` file has sections that start with ``=== name``: ``python`` (the kernel file), ``params``
-(TOML, the short forms of a manifest) and ``tir`` (what the passes leave) or ``error``.
+(TOML, the short forms of a manifest), ``target`` (an architecture, where not sm_90) and ``tir`` (what the
+passes leave) or ``error``.
 ``pytest --update`` rewrites the expected sections.
 """
 
@@ -20,6 +21,7 @@ from transpiler.rules import table
 from transpiler.spec import Specialization
 from transpiler.specialize import specialize
 
+GIVEN = ("python", "params", "target")
 CASES = Path(__file__).parent / "cases"
 
 
@@ -33,7 +35,9 @@ class Case:
     @property
     def specialization(self) -> Specialization:
         """The specialization of the ``params`` section."""
-        return Specialization.model_validate({"name": "case", "params": tomllib.loads(self.sections["params"])})
+        params = tomllib.loads(self.sections["params"])
+        target = self.sections.get("target", "").strip() or None
+        return Specialization.model_validate({"name": "case", "params": params, "target": target})
 
 
 def read(path: Path) -> Case:

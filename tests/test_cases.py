@@ -19,10 +19,10 @@ def test_case(path: Path, request: pytest.FixtureRequest) -> None:
     case = cf.read(path)
     got = cf.result(case)
     if request.config.getoption("--update"):
-        case.sections = {k: v for k, v in case.sections.items() if k in ("python", "params")} | got
+        case.sections = {k: v for k, v in case.sections.items() if k in cf.GIVEN} | got
         cf.write(case)
         return
-    expected = {k: v.strip() for k, v in case.sections.items() if k not in ("python", "params")}
+    expected = {k: v.strip() for k, v in case.sections.items() if k not in cf.GIVEN}
     assert {k: v.strip() for k, v in got.items() if v.strip()} == expected
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from transpiler.emit.generics import Generics
 from transpiler.ir import rust
+from transpiler.ir.numbers import bits
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import Op
 from transpiler.ir.types import DType, TileTy
@@ -80,14 +81,22 @@ def _signed(value: int, dtype: DType) -> int:
 
 
 def _float(value: float, ty: TileTy, shape: rust.Expr, generic: bool) -> Constant | None:
+    if ty.dtype.category == "restricted_float":
+        return _restricted(value, ty.dtype, shape)
     if math.isnan(value):
         return _nan(ty, shape) if not generic and ty.dtype.name in ("float16", "float32", "float64") else None
     text = f"f64::{'' if value > 0 else 'NEG_'}INFINITY" if math.isinf(value) else repr(value)
     if not generic and ty.dtype.name == "float32":
         return _scalar_or_splat(ty.dtype, text, ty, shape)
-    if ty.dtype.category == "restricted_float":
-        return _typed("const_i", "0", shape, False) if value == 0 and math.copysign(1, value) > 0 else None
     return _typed("const_f", text, shape, False)
+
+
+def _restricted(value: float, dtype: DType, shape: rust.Expr) -> Constant | None:
+    """fp8 and fp4 by their bits; tf32 can only be 0, the bits of another number corrupt cutile's bytecode."""
+    if dtype.name != "tfloat32":
+        high = 1 << (dtype.bits - 1)
+        return _typed("const_i", str((bits(value, dtype.name) ^ high) - high), shape, False)
+    return _typed("const_i", "0", shape, False) if value == 0 and math.copysign(1, value) > 0 else None
 
 
 def _nan(ty: TileTy, shape: rust.Expr) -> Constant | None:

@@ -377,8 +377,10 @@ def _hole(self: Lowering, op: Op) -> None:
 
 def _assert(self: Lowering, op: Op) -> None:
     (cond,) = self.take(op.operands)
+    if not isinstance(cond, rust.Var):
+        cond = temporary(self, op, op.operands[0].ty, cond, "holds")
     text = '"' + str(op.attrs.get("message") or "").replace("\\", "\\\\").replace('"', '\\"') + '"'
-    self.emit(rust.Do(rust.Call("cuda_tile_assert!", (rust.call("to_bool", cond), rust.Text(text))), self.note(op)))
+    self.emit(rust.Do(rust.Call("cuda_tile_assert!", (cond, rust.Text(text))), self.note(op)))
 
 
 def _convert(self: Lowering, op: Op) -> None:
@@ -517,7 +519,7 @@ WRITTEN: dict[str, str] = {
     "constant": "$value",
     "tensor": "&Tensor<E, { [-1, ..] }>",
     "scalar": "scalar_to_tile($0)",
-    "assert": "cuda_tile_assert!(to_bool($0), $message)",
+    "assert": "cuda_tile_assert!($0, $message)",
     "load_view, as a function": "load_$rank(&$array, $index, $shape, $token)",
     "store_view, as a function": "store_$rank(&$array, $index, $tile, $token)",
     "make_tensor": "make_tensor_view($base, $shape, $strides, ..)",

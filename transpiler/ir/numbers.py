@@ -34,6 +34,11 @@ def rounded(value: float, dtype: str) -> float:
         return float(_FLOATS[dtype](value))
 
 
+def bits(value: float, dtype: str) -> int:
+    """The bits of a float below 16 bits, as an unsigned integer."""
+    return int(np.asarray(_FLOATS[dtype](value)).view(np.uint8)) & ((1 << DType(dtype).bits) - 1)
+
+
 def same_in_generic_class(value: float) -> bool:
     """Whether the dtypes that one generic entry serves all hold exactly this value."""
     return not math.isfinite(value) or all(rounded(value, d) == value for d in GENERIC_CLASS)

@@ -11,9 +11,23 @@ from transpiler.rules.registry import Rule, Table
 @functools.cache
 def table() -> Table:
     """All rows; raises ValueError when two of them match the same call."""
-    from transpiler.rules import advanced, arith, atomics, cast, index, lists, math, memory, mma, reduce, shape, views
+    from transpiler.rules import (
+        advanced,
+        arith,
+        atomics,
+        cast,
+        debug,
+        index,
+        lists,
+        math,
+        memory,
+        mma,
+        reduce,
+        shape,
+        views,
+    )
 
-    families = (advanced, arith, atomics, cast, index, lists, math, memory, mma, reduce, shape, views)
+    families = (advanced, arith, atomics, cast, debug, index, lists, math, memory, mma, reduce, shape, views)
     return Table(
         dataclasses.replace(row, family=module.__name__.rpartition(".")[2])
         for module in families

@@ -8,7 +8,7 @@ from transpiler.ir.tir import Value
 from transpiler.ir.types import TOKEN, DType, PtrTy, TileTy
 from transpiler.rules.common import array_arg, enum_arg
 from transpiler.rules.memory import address
-from transpiler.rules.registry import Rule, unsupported
+from transpiler.rules.registry import Rule
 from transpiler.specialize.evaluate import Evaluator
 from transpiler.specialize.values import Val, const
 
@@ -91,17 +91,10 @@ def _cas(
 
 
 _ATOMIC = "array, indices, update, /, *, check_bounds=True, memory_order=None, memory_scope=None"
-_NOT_YET = "not built yet"
 
 ROWS: tuple[Rule, ...] = (
     *(Rule(f"cuda.tile.atomic_{op}", _ATOMIC, f"atomic {op}, returns the old values", _rmw(op)) for op in MODES),
     Rule("cuda.tile.atomic_cas",
          "array, indices, expected, desired, /, *, check_bounds=True, memory_order=None, memory_scope=None",
          "compare and swap, returns the old values", _cas),
-    unsupported("cuda.tile.print", _NOT_YET),
-    unsupported("cuda.tile.printf", _NOT_YET),
-    unsupported("builtins.print", _NOT_YET),
-    unsupported("cuda.tile.assert_", _NOT_YET, "cond, /, message=None"),
-    unsupported("cuda.tile.grid_dependency_control_wait", _NOT_YET, ""),
-    unsupported("cuda.tile.grid_dependency_control_launch_dependents", _NOT_YET, ""),
 )  # fmt: skip

@@ -207,10 +207,8 @@ ROWS: tuple[Rule, ...] = (
     Rule("cuda.tile.assume_divisible_by", "x, divisor", "a promise about a scalar", _assume_divisible),
     Rule("cuda.tile.static_assert", "condition, message=None, /", "checked while translating", _static_assert),
     Rule("cuda.tile.ensure_constant", "value, /", "a constant stays one", _ensure_constant),
-    Rule("builtins.format_string", "*parts", "an f-string (only in messages)", lambda ev, *p: const("")),
     unsupported("cuda.tile.static_eval", "arbitrary Python at compile time isn't executed by the translator"),
     unsupported("cuda.tile.static_iter", "unrolled loops over Python iterables aren't built yet"),
-    unsupported("cuda.tile.static_exception", "not built yet"),
     unsupported("Array.foreign_pointer", "raw pointers aren't mapped", "a", attribute=True),
     unsupported("Array.from_foreign", "raw pointers aren't mapped", "pointer, shape, strides"),
 )

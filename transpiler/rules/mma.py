@@ -5,7 +5,7 @@ from __future__ import annotations
 from transpiler.ir.tir import Value
 from transpiler.ir.types import DType, Shape, TileTy, sizes
 from transpiler.rules.common import flag
-from transpiler.rules.registry import Rule, unsupported
+from transpiler.rules.registry import Rule
 from transpiler.specialize.evaluate import Evaluator
 from transpiler.specialize.values import Val
 
@@ -71,9 +71,47 @@ def _matmul(ev: Evaluator, x: Val, y: Val) -> Value:
     return ev.astype(product, common)
 
 
+# operand dtype -> scale dtype -> elements of K a scale may stand for
+_SCALES: dict[str, dict[str, tuple[int, ...]]] = {
+    "float8_e4m3fn": {"float8_e8m0fnu": (32,)}, "float8_e5m2": {"float8_e8m0fnu": (32,)},
+    "float4_e2m1fn": {"float8_e8m0fnu": (16, 32), "float8_e4m3fn": (16,)},
+}  # fmt: skip
+
+
+def _scaled(ev: Evaluator, x: Val, x_scale: Val, y: Val, y_scale: Val, acc: Val) -> Value:
+    a, sa, b, sb, c = (ev.tile(v) for v in (x, x_scale, y, y_scale, acc))
+    ta, tsa, tb, tsb, tc = (ev.type_of(v) for v in (a, sa, b, sb, c))
+    if ta.dtype != tb.dtype or tsa.dtype != tsb.dtype or ev.fix(tc.dtype).name != "float32":
+        ev.refuse("mma_scaled needs operands of one dtype, scales of one dtype and a float32 accumulator")
+    if tsa.dtype.name not in _SCALES.get(ta.dtype.name, {}):
+        ev.refuse(f"mma_scaled of {ta.dtype} can't take scales of {tsa.dtype}")
+    for t, scale, k in ((ta, tsa, -1), (tb, tsb, -2)):
+        _check_scale(ev, t, scale, k)
+    left, right, out = _shapes(ev, ta.shape, tb.shape)
+    if sizes(out) != sizes(tc.shape):
+        ev.refuse(f"mma_scaled needs an accumulator of shape {sizes(out)}, not {sizes(tc.shape)}")
+    for p, q in zip(out, tc.shape, strict=True):
+        ev.decide_equal(p.sym, q.sym, True)
+    batch = out[:-2]
+    operands = (ev.broadcast_to(a, left), ev.broadcast_to(sa, (*batch, *tsa.shape[-2:])), ev.broadcast_to(b, right),
+                ev.broadcast_to(sb, (*batch, *tsb.shape[-2:])), c)  # fmt: skip
+    return ev.value("mma_scaled", operands, TileTy(ev.fix(tc.dtype), tc.shape))
+
+
+def _check_scale(ev: Evaluator, t: TileTy, scale: TileTy, k: int) -> None:
+    whole, parts = sizes(t.shape), sizes(scale.shape)
+    blocks = _SCALES[t.dtype.name][scale.dtype.name]
+    same = len(whole) == len(parts) and all(w == p for i, (w, p) in enumerate(zip(whole, parts, strict=True))
+                                            if i - len(whole) != k)  # fmt: skip
+    if not same or whole[k] % parts[k] or whole[k] // parts[k] not in blocks:
+        ev.refuse(f"scales of shape {parts} don't fit a tile of shape {whole}: one for {blocks} elements of K")
+
+
 ROWS: tuple[Rule, ...] = (
     Rule("cuda.tile.mma", "x, y, /, acc, *, use_fast_acc=False", "multiply and accumulate", _mma),
     Rule("cuda.tile.matmul", "x, y, /", "product with a fresh accumulator", _matmul),
     Rule("operator.matmul", "x, y, /", "product with a fresh accumulator", _matmul),
-    unsupported("cuda.tile.mma_scaled", "not built yet (sm_100)", "x, x_scale, y, y_scale, /, acc"),
+    Rule(
+        "cuda.tile.mma_scaled", "x, x_scale, y, y_scale, /, acc", "multiply with block scales and accumulate", _scaled
+    ),
 )

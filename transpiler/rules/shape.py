@@ -6,7 +6,7 @@ from transpiler.ir import symbolic as sy
 from transpiler.ir.tir import Value
 from transpiler.ir.types import I32, Dim, Shape, TileTy, dim, sizes
 from transpiler.rules.common import axis_arg, int_tuple, optional_int
-from transpiler.rules.registry import Rule, unsupported
+from transpiler.rules.registry import Rule
 from transpiler.specialize.evaluate import Evaluator
 from transpiler.specialize.values import Const, SliceVal, TupleVal, Val, describe
 
@@ -130,11 +130,31 @@ def _cat(ev: Evaluator, tiles: Val, axis: Val) -> Value:
 def _extract(ev: Evaluator, x: Val, index: Val, shape: Val) -> Value:
     v, out = ev.tile(x), ev.const_shape(shape)
     ty = ev.type_of(v)
+    part = out or (dim(1),) * ty.rank
+    result = ev.value("extract", (v, *_place(ev, ty, part, index)), TileTy(ty.dtype, part))
+    return ev.reshape(result, out)
+
+
+def _insert(ev: Evaluator, x: Val, index: Val, value: Val) -> Value:
+    v, part = ev.tile(x), ev.tile(value)
+    ty, given = ev.type_of(v), ev.type_of(part)
+    if ty.dtype.name != given.dtype.name:
+        ev.refuse(f"a tile of {given.dtype} can't be inserted into one of {ty.dtype}")
+    ev.unify(ty.dtype, given.dtype)
+    part = part if given.rank else ev.reshape(part, (dim(1),) * ty.rank)
+    return ev.value("insert", (part, v, *_place(ev, ty, ev.type_of(part).shape, index)), ev.type_of(v))
+
+
+def _place(ev: Evaluator, ty: TileTy, part: Shape, index: Val) -> tuple[Value, ...]:
+    """The index of a sub-tile, counted in sub-tiles."""
     items = index.items if isinstance(index, TupleVal) else (index,)
-    if len(items) != ty.rank or len(out) != ty.rank:
-        ev.refuse(f"extract from rank {ty.rank} needs {ty.rank} indices and dimensions")
-    where = tuple(ev.astype(ev.tile(i), I32) for i in items)
-    return ev.value("extract", (v, *where), TileTy(ty.dtype, out))
+    if len(items) != ty.rank or len(part) != ty.rank:
+        ev.refuse(f"a part of a tile of rank {ty.rank} needs {ty.rank} indices and dimensions")
+    for whole, size, item in zip(sizes(ty.shape), sizes(part), items, strict=True):
+        known = item if isinstance(item, Const) else ev.known(item)
+        if size == 0 or whole % size or (known is not None and not 0 <= known.value < whole // size):
+            ev.refuse(f"the tile of shape {sizes(ty.shape)} has no such part of shape {sizes(part)}")
+    return tuple(ev.astype(ev.tile(i), I32) for i in items)
 
 
 def _item(ev: Evaluator, x: Val) -> Value:
@@ -166,7 +186,7 @@ ROWS: tuple[Rule, ...] = (
     Rule("cuda.tile.transpose", "x, /, axis0=None, axis1=None", "swap two dimensions", _transpose),
     Rule("cuda.tile.cat", "tiles, /, axis", "concatenate two tiles", _cat),
     Rule("cuda.tile.extract", "x, /, index, shape", "a sub-tile at a tile index", _extract),
-    unsupported("cuda.tile.insert", "not built yet", "x, /, index, value"),
-    unsupported("Tile.insert", "not built yet", "x, index, value"),
+    Rule("cuda.tile.insert", "x, /, index, value", "a tile with a sub-tile replaced", _insert),
+    Rule("Tile.insert", "x, index, value", "a tile with a sub-tile replaced", _insert),
     *_METHODS,
 )

@@ -139,6 +139,13 @@ class TiledViewVal:
 
 
 @dataclass(frozen=True)
+class TextVal:
+    """A string with tiles in it, each with its format specification."""
+
+    parts: tuple[str | tuple[Value, str | None], ...]
+
+
+@dataclass(frozen=True)
 class Undefined:
     """A name without a usable value here; using it is an error with this reason."""
 
@@ -152,7 +159,7 @@ class HoleVal:
 
 Val = (
     Value | Const | DTypeVal | Ref | Func | BoundMethod | TupleVal | SliceVal | IndexSliceVal | RangeVal | ArrayVal
-    | ListVal | TiledViewVal | Undefined | HoleVal
+    | ListVal | TiledViewVal | TextVal | Undefined | HoleVal
 )  # fmt: skip
 
 
