@@ -99,8 +99,8 @@ def _print(ev: Evaluator, *args: Val, sep: Val, end: Val) -> Val:
     return _emit(ev, template, values)
 
 
-def _printf(ev: Evaluator, template: Val, *args: Val) -> Val:
-    text = str(ev.decided(template, "the format"))
+def _printf(ev: Evaluator, format: Val, *args: Val) -> Val:
+    text = str(ev.decided(format, "the format"))
     values = [ev.tile(a) for a in args]
     kinds = _CONVERSION.findall(text.replace("%%", ""))
     if len(kinds) != len(values):
@@ -138,7 +138,7 @@ ROWS: tuple[Rule, ...] = (
     Rule("builtins.format", "value, spec, /", "a value with a format specification in an f-string", _format),
     Rule("builtins.str", "x, /", "a value as text", _text),
     Rule("builtins.repr", "x, /", "a value as Python's text", lambda ev, x: _text(ev, x, repr)),
-    Rule("cuda.tile.printf", "template, /, *args", "print one tile with a format of C", _printf),
+    Rule("cuda.tile.printf", "format, *args", "print one tile with a format of C", _printf),
     *(Rule(n, "*args, sep=' ', end='\\n'", "print one tile between texts", _print)
       for n in ("cuda.tile.print", "builtins.print")),
     Rule("cuda.tile.assert_", "cond, /, message=None", "stop where an element isn't true", _assert),
