@@ -322,13 +322,20 @@ def _binary(op: str, how: Callable[[Evaluator, str, Val, Val], Val]) -> Callable
     return lambda ev, x, y: how(ev, op, x, y)
 
 
+def _plus(ev: Evaluator, x: Val, y: Val) -> Val:
+    if isinstance(x, TupleVal) and isinstance(y, TupleVal):
+        return TupleVal(x.items + y.items)
+    return arithmetic(ev, "add", x, y)
+
+
 _ROUNDED = "x, y, /, *, rounding_mode=None, flush_to_zero=False"
 _MINMAX = "x, y, /, *, flush_to_zero=False, propagate_nan=False"
 _XY = "x, y, /"
 
 ROWS: tuple[Rule, ...] = (
+    Rule("operator.add", _XY, "add: promote, broadcast, one operation; tuples are joined", _plus),
     *(Rule(f"operator.{op}", _XY, f"{op}: promote, broadcast, one operation", _binary(op, arithmetic))
-      for op in ("add", "sub", "mul", "truediv", "floordiv")),
+      for op in ("sub", "mul", "truediv", "floordiv")),
     *(Rule(f"cuda.tile.{op}", _ROUNDED, f"{op} with rounding mode and flush-to-zero", _named(op))
       for op in ("add", "sub", "mul", "truediv")),
     *(Rule(f"cuda.tile.{op}", _XY, f"{op} of integers", _binary(op, arithmetic)) for op in ("floordiv", "cdiv")),

@@ -14,6 +14,7 @@ CONSTRUCTS: dict[str, str] = {
     "if, at run time": "a branch whose results are the names that it assigns",
     "if, when translating": "the branch that the constants choose; what they chose is a condition of the entry",
     "for": "a counted loop that carries the names it assigns",
+    "for, when translating": "the body once for each item of ct.static_iter",
     "while": "a loop that tests its condition first",
     "break": "leaves the loop with the values of that place",
     "continue": "the next iteration, with the values of that place",

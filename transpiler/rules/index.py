@@ -169,6 +169,12 @@ def _assume_divisible(ev: Evaluator, x: Val, divisor: Val) -> Val:
     return ev.value("assume", (v,), ev.type_of(v), divisor=d)
 
 
+def _static_iter(ev: Evaluator, iterable: Val) -> Val:
+    if not isinstance(iterable, TupleVal):
+        ev.refuse("static_iter() can only be what a `for` loop goes over")
+    return iterable
+
+
 def _static_assert(ev: Evaluator, condition: Val, message: Val) -> Val:
     if not ev.decided(condition, "static_assert's condition"):
         text = message.value if isinstance(message, Const) and message.value else "a static assertion failed"
@@ -208,7 +214,7 @@ ROWS: tuple[Rule, ...] = (
     Rule("cuda.tile.static_assert", "condition, message=None, /", "checked while translating", _static_assert),
     Rule("cuda.tile.ensure_constant", "value, /", "a constant stays one", _ensure_constant),
     unsupported("cuda.tile.static_eval", "arbitrary Python at compile time isn't executed by the translator"),
-    unsupported("cuda.tile.static_iter", "unrolled loops over Python iterables aren't built yet"),
+    Rule("cuda.tile.static_iter", "iterable", "the items of a loop that is unrolled", _static_iter),
     unsupported("Array.foreign_pointer", "raw pointers aren't mapped", "a", attribute=True),
     unsupported("Array.from_foreign", "raw pointers aren't mapped", "pointer, shape, strides"),
 )

@@ -20,6 +20,7 @@ from transpiler.specialize.branches import emit_if, emit_one_sided_if
 from transpiler.specialize.evaluate import Env, Evaluator
 from transpiler.specialize.loops import LoopFrame, Outcome, close_once, evaluate_loop
 from transpiler.specialize.returns import lower_returns
+from transpiler.specialize.unroll import is_static, static_items
 from transpiler.specialize.values import Const, HoleError, HoleVal, Ref, TupleVal, Undefined, Val, describe
 
 
@@ -66,6 +67,8 @@ def run(ev: Evaluator, body: Sequence[hir.Stmt], env: Env, frame: LoopFrame | No
         match s:
             case hir.If():
                 outcome = _if(ev, s, rest, env, frame)
+            case hir.For() if is_static(s):
+                _unrolled(ev, s, env, frame)
             case hir.For() | hir.While():
                 returned = evaluate_loop(ev, s, env, frame, run)
                 if returned is not None:  # the loop was left by a `return`
@@ -140,6 +143,21 @@ def _name(ev: Evaluator, name: str, value: Val) -> None:
             value.hint = name.lstrip("$")
     elif isinstance(value, Const) and isinstance(value.value, int) and value.sym.op not in sy.LEAVES:
         ev.const_names.setdefault(value.sym, name)
+
+
+def _unrolled(ev: Evaluator, s: hir.For, env: Env, frame: LoopFrame | None) -> None:
+    """The body of a loop over ``ct.static_iter``, once for each item."""
+    ev.construct("for, when translating")
+    try:
+        items = static_items(ev, s, env)
+    except HoleError as hole:
+        ev.record_hole(hole)
+        for n in assigned((s,)):
+            env[n] = HoleVal()
+        return
+    for item in items:
+        assign(ev, s.target, item, env)
+        run(ev, s.body, env, frame)
 
 
 # -- branches -----------------------------------------------------------------------------------------
