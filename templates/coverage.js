@@ -154,7 +154,7 @@
       }, String(count)));
     };
     byId("matrix-table").replaceChildren(
-      el("thead", {}, el("tr", {}, el("th"), ...columns.map((k) => el("th", { scope: "col" }, el("a", { href: `#/kernel/${k.id}`, title: k.id }, k.id))))),
+      el("thead", {}, el("tr", {}, el("th"), ...columns.map((k) => el("th", { scope: "col" }, el("a", { href: `#/kernel/${k.id}`, title: k.id }, `${k.name} · ${k.operator}`))))),
       el("tbody", {}, ...rows.map((rule) => el("tr", {}, el("th", { scope: "row", title: rule.doc || rule.reason }, rule.key), ...columns.map((k) => cell(rule, k))))));
   }
 
