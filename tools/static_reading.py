@@ -16,7 +16,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from transpiler.batch import Options, run_jobs
@@ -44,8 +44,8 @@ class Row:
 
 
 COLUMNS = (
-    "launches", "searches", "unread", "kernels", "unlaunched", "assumed", "specializations", "accepted", "proved",
-    "compared", "disagree",
+    "launches", "searches", "unread", "kernels", "unlaunched", "assumed", "specializations", "checks", "accepted",
+    "proved", "compared", "disagree",
 )  # fmt: skip
 
 
@@ -158,6 +158,7 @@ def check(row: Row, job: OperatorJob, workers: int, memo: CheckMemo) -> None:
     for key, result in results.checks.items():
         kernel = results.translations[key.operator].plan.kernels[key.kernel]
         kernels[kernel.name].add(result.verdict)
+        row.counts["checks"] += 1
         row.counts["accepted"] += result.verdict != "rejected"
         row.counts["proved"] += result.verdict == "proved"
         if result.verdict != "proved":
@@ -181,7 +182,7 @@ def total(name: str, rows: Sequence[Row]) -> Row:
 
 
 def measure(
-    packages: Sequence[str], *, checks: bool = False, workers: int = 1, quiet: bool = False
+    packages: Sequence[str], *, checks: bool = False, workers: int = 1, quiet: bool = False, most: int | None = None
 ) -> dict[str, list[Row]]:
     """Read every module of the packages, and print a row for each."""
     recorded = recordings()
@@ -192,7 +193,8 @@ def measure(
         for path, display in modules_of(package):
             row, job = read_module(path, display, recorded)
             if job is not None and checks:
-                check(row, job, workers, memo)
+                few = tuple(replace(k, specializations=k.specializations[:most]) for k in job.kernels)
+                check(row, replace(job, kernels=few), workers, memo)
             if row.counts.total():
                 found[package].append(row)
                 if not quiet:
@@ -205,11 +207,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("packages", nargs="*", default=PACKAGES)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--most", type=int, metavar="N", help="check at most N specializations of a kernel")
     parser.add_argument("-j", "--jobs", type=int, default=1)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     print(f"{'module':60}" + "".join(f"{name[:8]:>9}" for name in COLUMNS))
-    found = measure(options.packages, checks=options.check, workers=options.jobs)
+    found = measure(options.packages, checks=options.check, workers=options.jobs, most=options.most)
     totals = [total(package, rows) for package, rows in found.items()]
     print()
     for row in totals:
