@@ -9,7 +9,7 @@ import pytest
 from tools.static_reading import PACKAGES, measure, read_host, total
 from transpiler.frontend.callsites import CallSite, CallSites
 from transpiler.frontend.defaults import default_specializations
-from transpiler.spec import ConstantSpec
+from transpiler.spec import ArraySpec, ConstantSpec
 
 KERNELS = """\
 import cuda.tile as ct
@@ -181,6 +181,22 @@ def test_hosts_beside_the_kernels(tmp_path: Path) -> None:
     assert str(tmp_path / "ops.py") in sites.lookups.files
 
 
+def test_annotations_and_missing_tensors(tmp_path: Path) -> None:
+    host = """\
+def run(x: torch.Tensor, tile: int, latency: "int | None" = None, other: torch.Tensor | None = None):
+    y = torch.empty((4, 4), dtype=torch.float32) if other is None else None
+    ct.launch(0, (1,), one, (y, tile))
+    ct.launch(0, (1,), two, (other, tile, 1 if latency else 2))
+"""
+    first, second = (site.arguments for site in read(tmp_path, host).sites)
+    assert first is not None and second is not None
+    assert [a.kind for a in first] == ["tensor", "int"]
+    assert (first[0].dtype, first[0].rank) == ("float32", 2)
+    assert [a.kind for a in second] == ["tensor", "int", "int"]
+    assert second[2].choices == (1, 2)
+    assert second[2].complete
+
+
 def test_names_that_lead_in_circles_end(tmp_path: Path) -> None:
     host = """\
 def pick(kernel, n):
@@ -218,3 +234,18 @@ def test_the_whole_of_tilegym() -> None:
     assert sum(counts["unlaunched"] for counts in found.values()) == 1  # w8a8_block_fp8_matmul_kernel_ct: dead code
     assert (ops["compared"], ops["disagree"]) == (577, 0)
     assert sum(counts["specializations"] for counts in found.values()) > 900
+
+
+def test_what_bounds_a_slice_and_what_is_stored(tmp_path: Path) -> None:
+    kernel = """\
+@ct.kernel
+def ragged(a, starts, out):
+    start = ct.load(starts, index=(0,), shape=(1,)).item()
+    part = a.slice(axis=0, start=start, stop=start + 16)
+    tile = ct.astype(ct.load(part, index=(0, 0), shape=(16, 16)), ct.float32)
+    ct.store(out, index=(0, 0), tile=ct.ceil(tile / 3))
+"""
+    (tmp_path / "kernels.py").write_text(KERNELS + kernel)
+    params = default_specializations(tmp_path / "kernels.py", "ragged").specializations[0].params
+    arrays = {name: (p.dtype, p.ndim) for name, p in params.items() if isinstance(p, ArraySpec)}
+    assert arrays == {"a": ("float16", 2), "starts": ("int32", 1), "out": ("float32", 2)}

@@ -71,7 +71,8 @@ class _Known:
                 kinds = {self.look(item, depth + 1).get("kind") for item in values}
                 return {"kind": kinds.pop()} if len(kinds) == 1 and None not in kinds else {}
             case ast.IfExp():
-                return _common([self.look(node.body, depth + 1), self.look(node.orelse, depth + 1)])
+                given = [item for item in (node.body, node.orelse) if not _is_none(item)]
+                return _common([self.look(item, depth + 1) for item in given])
             case ast.BinOp():
                 return self._binary(node, depth)
             case ast.Call():
@@ -85,11 +86,22 @@ class _Known:
 
     def _followed(self, node: ast.expr, depth: int) -> Facts:
         """What the expressions that it may get its value from have in common."""
-        places = self._resolver.step(node, self._scope)
+        places = [(v, w) for v, w in self._resolver.step(node, self._scope) if not _is_none(v)]
         found = _common([_Known(self._resolver, where).look(value, depth + 1) for value, where in places])
+        if isinstance(node, ast.Name) and found.get("kind", "unknown") == "unknown":
+            found |= self._annotated(node.id)
         if self._resolver.is_open(node, self._scope):
             found.pop("complete", None)
         return self._required(node.id) | found if isinstance(node, ast.Name) else found
+
+    def _annotated(self, name: str) -> Facts:
+        """What the annotation of a function's parameter says."""
+        kinds: dict[str, Facts] = {"builtins.int": {"kind": "int"}, "builtins.float": {"kind": "float"},
+                                   "builtins.bool": {"kind": "bool"}, "torch.Tensor": {"kind": "tensor"}}  # fmt: skip
+        for function in reversed(self._scope.chain):
+            for annotation in parameter_annotations(function, name):
+                return kinds.get(self._resolver.external(annotation, self._scope), {})
+        return {}
 
     def _required(self, name: str) -> Facts:
         """What the functions around demand of a tensor: ``assert x.dtype == torch.int32 and x.ndim == 2``."""
@@ -202,6 +214,29 @@ class _Known:
         if isinstance(node, ast.Attribute) and node.attr == "dtype":
             return {"like": ast.unparse(node.value)}
         return {}
+
+
+def parameter_annotations(function: Function, name: str) -> list[ast.expr]:
+    """The annotation of a parameter, without ``| None`` and ``Optional``."""
+    args = function.args
+    for parameter in (*args.posonlyargs, *args.args, *args.kwonlyargs):
+        if parameter.arg == name:
+            return [] if parameter.annotation is None else [_without_none(parameter.annotation)]
+    return []
+
+
+def _without_none(annotation: ast.expr) -> ast.expr:
+    match annotation:
+        case ast.BinOp(left=left, op=ast.BitOr()):
+            return _without_none(left)
+        case ast.Subscript(value=value, slice=inner) if (dotted_parts(value) or ("",))[-1] == "Optional":
+            return _without_none(inner)
+        case _:
+            return annotation
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def asserted(function: Function) -> list[ast.expr]:

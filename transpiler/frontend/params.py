@@ -26,7 +26,8 @@ _TILE_SIZES = frozenset({"arange", "full", "zeros", "ones", "reshape", "broadcas
 _ARITHMETIC = frozenset({"add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lt", "le", "gt", "ge", "eq", "ne"})
 _SAME_TILE = frozenset({
     "reshape", "transpose", "permute", "expand_dims", "broadcast_to", "extract", "item", "sum", "max", "min", "exp",
-    "exp2", "log", "log2", "rsqrt", "sqrt", "negative", "abs", "tanh", "cumsum", "slice",
+    "exp2", "log", "log2", "rsqrt", "sqrt", "negative", "abs", "tanh", "cumsum", "slice", "ceil", "floor", "sin", "cos",
+    "tan", "sinh", "cosh", "cumprod", "prod",
 })  # fmt: skip
 """Operations whose result has the dtype of their first operand."""
 _JOINED = frozenset({
@@ -285,6 +286,9 @@ class _Reader:
             case hir.Attr(value=value, name="tiled_view"):
                 shape = dict(node.kwargs).get("tile_shape", node.args[0] if node.args else None)
                 self._array(value, self._items(shape))
+            case hir.Attr(name="slice"):
+                bounds = [value for keyword, value in node.kwargs if keyword in ("start", "stop")]
+                self._index(hir.Tuple_((*node.args[1:], *bounds)))
             case _:
                 pass
 
