@@ -93,7 +93,7 @@ def entries() -> list[Path]:
     return [path for path in sorted(folder.rglob("*")) if path.is_file()]
 
 
-def test_nothing_changed(batch: Batch, tmp_path: Path) -> None:
+def test_nothing_changed(batch: Batch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     corpus(tmp_path, good="x * 2", hole="ct.frobnicate(x)", refused="ct.reshape(x, (3,))")
     first = batch()
     before = files(tmp_path / "out")
@@ -102,6 +102,7 @@ def test_nothing_changed(batch: Batch, tmp_path: Path) -> None:
     assert timeless(again) == timeless(first)
     assert again["reference_seconds"] == 0
     assert files(tmp_path / "out") == before
+    assert f"{cached(again)} of them unchanged since an earlier run" in capsys.readouterr().out
     assert cached(batch("corpus.toml", "--no-cache")) == 0
     assert cached(batch(out="elsewhere")) == first["totals"]["checks"]
     assert files(tmp_path / "elsewhere") == before

@@ -150,7 +150,9 @@ def test_modules_tests_and_children(folder: Path, driver: Path) -> None:
 
 def test_a_kernel_in_the_script_itself(folder: Path, driver: Path) -> None:
     (folder / "deep").mkdir()
-    (folder / "deep" / "whole.py").write_text(KERNELS + "\n\nlaunch(scale, (Array(4, 64), Array(4, 64), 3, 2.0, 4))\n")
+    (folder / "deep" / "whole.py").write_text(
+        KERNELS + "\n\nimport os\nos.chdir('/')\nlaunch(scale, (Array(4, 64), Array(4, 64), 3, 2.0, 4))\n"
+    )
     done = record(folder, sys.executable, "deep/whole.py", driver=driver)
     assert done.returncode == 0, done.stderr
     (operator,) = load_manifest(folder / "spec.toml").operators

@@ -94,6 +94,8 @@ def totals_line(report: Report) -> str:
     parts.append(f"{totals.checks} checks" + (f": {', '.join(verdicts)}" if verdicts else ""))
     if totals.machine_code_identical or totals.machine_code_refused:
         parts.append(f"machine code: {totals.machine_code_identical} identical, {totals.machine_code_refused} refused")
+    if report.cached_checks:
+        parts.append(f"{report.cached_checks} of them unchanged since an earlier run")
     return f"{'; '.join(parts)}; {report.seconds:.1f} s (reference exports {report.reference_seconds:.1f} s)".replace(
         "1 operators", "1 operator").replace(" 1 kernels", " 1 kernel").replace(" 1 entries", " 1 entry").replace(
         " 1 checks", " 1 check")  # fmt: skip

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _FOLDER = os.environ.get("TRANSPILE_RECORD", "")
+_CWD = os.getcwd()  # what a script's own path is relative to
 _seen: set[tuple[int, str, bool]] = set()
 _DLPACK_NAMES = {"f": "float", "i": "int", "u": "uint", "b": "bool_", "V": "float4_e2m1fn"}
 
@@ -131,7 +132,7 @@ def _write(kernel: Any, parameters: Sequence[Any], grid: tuple[int, ...] | None)
     constraints = [_plain(parameter) for parameter in parameters]
     options = {name: _hint(value) for name, value in vars(kernel._compiler_options).items()}
     row = {
-        "module": function.pyfunc.__module__, "file": function.pyfunc.__code__.co_filename,
+        "module": function.pyfunc.__module__, "file": os.path.join(_CWD, function.pyfunc.__code__.co_filename),
         "kernel": function.pyfunc.__name__, "line": function.pyfunc.__code__.co_firstlineno,
         "params": list(function.pysig.parameters), "constraints": constraints, "options": options,
     }  # fmt: skip
