@@ -249,3 +249,19 @@ def ragged(a, starts, out):
     params = default_specializations(tmp_path / "kernels.py", "ragged").specializations[0].params
     arrays = {name: (p.dtype, p.ndim) for name, p in params.items() if isinstance(p, ArraySpec)}
     assert arrays == {"a": ("float16", 2), "starts": ("int32", 1), "out": ("float32", 2)}
+
+
+def test_a_literal_and_an_item_that_meet_have_one_dtype(tmp_path: Path) -> None:
+    kernel = """\
+@ct.kernel
+def meets(labels, weights, out):
+    i = ct.bid(0)
+    label = ct.gather(labels, (i,)).item()
+    weight = 0.0
+    if label != -100:
+        weight = ct.gather(weights, (i,)).item()
+    ct.scatter(out, (i,), weight * 2)
+"""
+    (tmp_path / "kernels.py").write_text(KERNELS + kernel)
+    params = default_specializations(tmp_path / "kernels.py", "meets").specializations[0].params
+    assert [p.dtype for p in params.values() if isinstance(p, ArraySpec)][1] == "float32"

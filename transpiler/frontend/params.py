@@ -132,9 +132,12 @@ class _Reader:
         self._dtypes: dict[str, str] = {}
         self._origins: dict[str, ParamUse] = {}
         self._likes: dict[str, ParamUse] = {}
+        self._literals: set[str] = set()
 
     def function(self, function: hir.Function, scope: _Scope) -> None:
         self._scope = dict(scope)
+        branches = [s for s in hir.walk(function.body) if isinstance(s, hir.If)]
+        decided = {id(inner) for s in branches for inner in (*hir.walk(s.then), *hir.walk(s.orelse))}
         for statement in hir.walk(function.body):
             assigned = list(_assigned(statement.target, statement.value)) if isinstance(statement, hir.Assign) else []
             for name, value in assigned:
@@ -142,7 +145,15 @@ class _Reader:
             for expression in _expressions(statement):
                 self._expression(expression)
             for name, value in assigned:
+                if id(statement) in decided:
+                    self._agree(name, value)
                 self._track(name, value)
+
+    def _agree(self, name: str, value: hir.Expr) -> None:
+        """A float literal that a branch replaces by an item of an array: both have one dtype, float32."""
+        item = self._like(value)
+        if name in self._literals and item is not None:
+            item.stored_as.add("float32")
 
     def _alias(self, name: str, value: hir.Expr) -> None:
         if isinstance(value, hir.Tuple_):
@@ -164,6 +175,9 @@ class _Reader:
         dtype, origin, like = self._dtype(value), self._origin(value), self._like(value)
         for known in (self._dtypes, self._origins, self._likes):
             known.pop(name, None)
+        self._literals.discard(name)
+        if isinstance(value, hir.Const) and isinstance(value.value, float):
+            self._literals.add(name)
         if dtype:
             self._dtypes[name] = dtype
         if origin is not None:
