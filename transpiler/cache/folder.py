@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -73,21 +72,17 @@ class CacheFolder:
         place = self._place(kind, key)
         if place is None:
             return
-        temporary = None
+        temporary = place.with_name(f".new-{os.getpid()}-{key}")
         try:
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle, temporary = tempfile.mkstemp(prefix=".new-", dir=place.parent)
-            with os.fdopen(handle, "wb") as file:
-                file.write(_head(data) + data)
+            temporary.write_bytes(_head(data) + data)
             os.replace(temporary, place)
-            temporary = None
             self._stored += 1
         except OSError:
             self.path = None  # a full disk, a folder of somebody else: go on without
-        finally:
-            if temporary is not None:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
+        finally:  # an interrupt may come anywhere
+            with contextlib.suppress(OSError):
+                temporary.unlink()
 
     def put_json(self, kind: str, key: str, value: object) -> None:
         """Store plain data."""
