@@ -52,6 +52,7 @@ class ExpressionLowerer:
         self._piece = piece
         self._locals = names
         self._scopes = tuple(scopes)
+        self.in_hints = False
         self.used: dict[hir.Global, None] = {}
 
     def span(self, node: cst.CSTNode) -> Span:
@@ -81,7 +82,9 @@ class ExpressionLowerer:
             return hir.Const(KEYWORDS[node.value], span=self.span(node))
         if node.value in self._locals:
             return hir.Local(node.value, span=self.span(node))
-        return self._from_ref(self._workspace.name(self._source, node.value, self._scopes), node)
+        return self._from_ref(
+            self._workspace.name(self._source, node.value, self._scopes, defaults=self.in_hints), node
+        )
 
     def _attribute(self, node: cst.Attribute) -> hir.Expr:
         ref = self._ref(node)
@@ -94,7 +97,7 @@ class ExpressionLowerer:
         """What a dotted name stands for, or None when it is (an attribute of) a value."""
         match node:
             case cst.Name(value=name) if name not in self._locals and name not in KEYWORDS:
-                return self._workspace.name(self._source, name, self._scopes)
+                return self._workspace.name(self._source, name, self._scopes, defaults=self.in_hints)
             case cst.Attribute(value=value, attr=cst.Name(value=name)):
                 base = self._ref(value)
                 return None if base is None else self._workspace.attribute(base, name)

@@ -62,7 +62,9 @@ class FunctionLowerer:
         found: list[hir.Expr] = []
         for decorator in node.decorators:
             before = dict(self._outer.used)
+            self._outer.in_hints = True
             found.append(self._outer.lower(decorator.decorator))
+            self._outer.in_hints = False
             if not (isinstance(found[-1], hir.Call) and isinstance(found[-1].func, hir.External)):
                 self._outer.used = before
         return tuple(found)

@@ -147,12 +147,28 @@ class _Loader:
         if ref in self._functions or ref in self._constants:
             return
         source = self._workspace.loaded(ref.module)
+        if ref in self._workspace.closures:
+            self._reach_closure(source, ref)
+            return
         chain = chain_of(source, ref.name)
         if chain is not None:
             self._functions[ref] = self._lower(source, chain, decorators=True)
             return
         self._constants[ref], used = self._value(source, ref.name, source.bindings[ref.name][-1].node)
         self._todo += used
+
+    def _reach_closure(self, source: SourceFile, ref: hir.Global) -> None:
+        """A function, a constant or a default of a function around the code that uses it."""
+        chain, node = self._workspace.closures[ref]
+        if isinstance(node, ast.FunctionDef):
+            self._functions[ref] = self._lower(source, (*chain, node), decorators=False)
+            return
+        piece = source.piece(chain[0].lineno)
+        owner = _find_function(piece, piece.module, chain[-1])
+        scopes = chain if isinstance(node, ast.Assign) else chain[:-1]
+        lowerer = ExpressionLowerer(self._workspace, source, piece, scopes=tuple(reversed(scopes)))
+        self._constants[ref] = lowerer.lower(_closure_value(owner, ref.name.rpartition(".")[2], node))
+        self._todo += lowerer.used
 
     def _lower(self, source: SourceFile, chain: Chain, *, decorators: bool) -> hir.Function:
         piece = source.piece(chain[0].lineno)
@@ -186,8 +202,23 @@ class _Loader:
 
 
 def _in_order(constants: dict[str, hir.Expr], source: SourceFile) -> dict[str, hir.Expr]:
-    lines = {name: source.bindings[name][-1].node.lineno for name in constants}
+    lines = {name: source.bindings[name][-1].node.lineno if name in source.bindings else constants[name].span.line
+             for name in constants}  # fmt: skip
     return {name: constants[name] for name in sorted(constants, key=lambda name: (lines[name], name))}
+
+
+def _closure_value(owner: cst.FunctionDef, name: str, node: ast.Assign | ast.arg) -> cst.BaseExpression:
+    """The expression that a function assigns to a name, or the default of its parameter."""
+    if isinstance(node, ast.arg):
+        parameters = (*owner.params.posonly_params, *owner.params.params, *owner.params.kwonly_params)
+        found = next(p.default for p in parameters if p.name.value == name)
+    else:
+        lines = (line for line in owner.body.body if isinstance(line, cst.SimpleStatementLine))
+        assigned = (small for line in lines for small in line.body if isinstance(small, cst.Assign))
+        values = (_assigned(t.target, small.value, name) for small in assigned for t in small.targets)
+        found = next(v for v in values if v is not None)
+    assert found is not None
+    return found
 
 
 def _find_function(piece: Piece, root: cst.CSTNode, function: ast.FunctionDef) -> cst.FunctionDef:

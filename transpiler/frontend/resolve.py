@@ -35,6 +35,8 @@ class ModuleRef:
 
 Stamp = tuple[str, int, int]
 """A file's path, time of change and size."""
+ClosureNode = ast.FunctionDef | ast.Assign | ast.arg
+"""What binds a name of an enclosing function: a nested function, an assignment, a parameter with a default."""
 Ref = hir.External | hir.Global | hir.Unsupported | ModuleRef
 
 
@@ -55,6 +57,7 @@ class Workspace:
         self.lookups.read(path)
         self.main = _read(key, path, display or posixpath.join(*parts, path.name))
         self.modules: dict[str, SourceFile | None] = {key: self.main}
+        self.closures: dict[hir.Global, tuple[tuple[ast.FunctionDef, ...], ClosureNode]] = {}
 
     def module(self, key: str) -> SourceFile | None:
         """Find a module of the program by its absolute name; None for an external or a missing one."""
@@ -89,11 +92,17 @@ class Workspace:
 
     # Names
 
-    def name(self, source: SourceFile, name: str, scopes: Iterable[ast.FunctionDef] = (), depth: int = 0) -> Ref:
-        """What a name that is not a local stands for; ``scopes`` are the enclosing functions, innermost first."""
+    def name(
+        self, source: SourceFile, name: str, scopes: Iterable[ast.FunctionDef] = (), depth: int = 0, *,
+        defaults: bool = False,
+    ) -> Ref:  # fmt: skip
+        """What a name that is not a local stands for; ``scopes`` are the enclosing functions, innermost first.
+
+        ``defaults``: a parameter of one of them stands for its default (hints can be replaced; code can't).
+        """
         for scope in scopes:
             if name in local_names(scope):
-                return self._closure_variable(source, scope, name, depth)
+                return self._closure_variable(source, scope, name, depth, defaults=defaults)
         bindings = source.bindings.get(name)
         if bindings:
             return self._bound(source, name, bindings, depth)
@@ -221,12 +230,43 @@ class Workspace:
             return self._bound(source, name, source.bindings[name], depth)
         return self._starred(source, name, depth)
 
-    def _closure_variable(self, source: SourceFile, scope: ast.FunctionDef, name: str, depth: int) -> Ref:
-        """A name of an enclosing function: only an import there has a value that is known."""
+    def _closure_variable(
+        self, source: SourceFile, scope: ast.FunctionDef, name: str, depth: int, *, defaults: bool
+    ) -> Ref:
+        """A name of an enclosing function that is the same in every call of it: an import, a function, a constant."""
         found = [binding for binding in _local_imports(scope, source.package) if binding.name == name]
         if len(found) == 1:
             return self._import(found[0], depth)
+        chain = next((c for c in source.functions if c[-1] is scope), None)
+        bound = None if chain is None else _bound_once(scope, name)
+        if chain is not None and bound is not None and (defaults or not isinstance(bound, ast.arg)):
+            ref = hir.Global(source.key, f"{scope.name}.{name}")
+            self.closures[ref] = chain, bound
+            return ref
         return hir.Unsupported("E0231", f"the variable `{name}` of the enclosing function `{scope.name}`")
+
+
+def _bound_once(scope: ast.FunctionDef, name: str) -> ClosureNode | None:
+    """What alone binds a name in a function: a nested function, an assignment that always happens, a default."""
+    stored = [
+        n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)
+    ]
+    nested = [n for n in ast.walk(scope) if isinstance(n, ast.FunctionDef) and n.name == name and n is not scope]
+    a = scope.args
+    positional = [*a.posonlyargs, *a.args]
+    given = dict(zip(positional[len(positional) - len(a.defaults) :], a.defaults, strict=True))
+    given |= {p: d for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d is not None}
+    parameter = next((p for p in (*positional, *a.kwonlyargs, a.vararg, a.kwarg) if p and p.arg == name), None)
+    if parameter is not None and parameter not in given:
+        return None
+    default = parameter
+    if len(nested) + len(stored) + (default is not None) != 1:
+        return None
+    if nested:
+        return nested[0] if nested[0] in scope.body and not nested[0].decorator_list else None
+    if default is not None:
+        return default
+    return next((s for s in scope.body if isinstance(s, ast.Assign) and stored[0] in s.targets), None)
 
 
 def external(name: str) -> hir.External:
