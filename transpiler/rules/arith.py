@@ -184,7 +184,7 @@ def _compare_static(ev: Evaluator, op: str, x: Val, y: Val) -> Val:
     if isinstance(x, Const) and isinstance(y, Const):
         return fold(ev, op, x, y)
     if isinstance(x, TupleVal) and isinstance(y, TupleVal):
-        ev.hole("E0301", "comparing tuples has no rule")
+        return _compare_tuples(ev, op, x, y)
     return const((_static_value(x) == _static_value(y)) == (op == "eq"))
 
 
@@ -210,15 +210,40 @@ def _is(ev: Evaluator, x: Val, y: Val, negate: bool) -> Val:
     return const((_static_value(x) == _static_value(y)) != negate)
 
 
+def _compare_tuples(ev: Evaluator, op: str, x: TupleVal, y: TupleVal) -> Val:
+    """Equal if all items are; what is known while translating stays known."""
+    if len(x.items) != len(y.items):
+        return const(op == "ne")
+    result: Val = const(True)
+    for a, b in zip(x.items, y.items, strict=True):
+        if any(isinstance(v, Value) and ev.type_of(ev.tile(v)).rank for v in (a, b)):
+            ev.refuse("tuples of tiles can't be compared")
+        equal = compare(ev, "eq", a, b)
+        if isinstance(result, Const) and isinstance(equal, Const):
+            result = Const(result.value and equal.value, sy.apply("and", result.sym, equal.sym))
+        else:
+            result = bitwise(ev, "and_", result, equal)
+    return result if op == "eq" else logical_not(ev, result)
+
+
 def _contains(ev: Evaluator, container: Val, item: Val) -> Val:
     if not isinstance(container, TupleVal):
         ev.hole("E0301", "`in` needs a tuple")
-    result: Val = const(False)
-    for c in container.items:
-        equal = compare(ev, "eq", item, c)
-        if not isinstance(equal, Const) or not isinstance(result, Const):
-            ev.hole("E0301", "`in` needs compile-time values")
-        result = Const(result.value or equal.value, sy.apply("or", result.sym, equal.sym))
+    found = [compare(ev, "eq", item, c) for c in container.items]
+    known = [f for f in found if isinstance(f, Const)]
+    if len(known) == len(found):
+        either = const(False)
+        for k in known:
+            either = Const(either.value or k.value, sy.apply("or", either.sym, k.sym))
+        return either
+    for k in known:
+        if ev.decide(k):
+            return k
+    result, *others = found
+    for f in others:
+        result = bitwise(ev, "or_", result, f)
+    if ev.type_of(ev.tile(result)).rank:
+        ev.refuse("`in` needs scalars")
     return result
 
 
@@ -352,7 +377,7 @@ ROWS: tuple[Rule, ...] = (
         ("greater_equal", "ge"))),
     Rule("operator.is_", _XY, "identity of compile-time values", lambda ev, x, y: _is(ev, x, y, False)),
     Rule("operator.is_not", _XY, "identity of compile-time values", lambda ev, x, y: _is(ev, x, y, True)),
-    Rule("operator.contains", "container, item, /", "membership in a tuple of compile-time values", _contains),
+    Rule("operator.contains", "container, item, /", "membership in a tuple", _contains),
     *(Rule(n, _XY, f"bitwise {op}", _binary(op, bitwise)) for op, names in (
         ("and_", ("operator.and_", "cuda.tile.bitwise_and")), ("or_", ("operator.or_", "cuda.tile.bitwise_or")),
         ("xor", ("operator.xor", "cuda.tile.bitwise_xor"))) for n in names),
