@@ -236,28 +236,33 @@ class ExpressionLowerer:
         return hir.Tuple_(tuple(self._element(e) for e in node.elements), span=self.span(node))
 
     def _element(self, node: cst.BaseElement) -> hir.Expr:
-        return self.lower(node.value) if isinstance(node, cst.Element) else self.unsupported("E0235", node)
+        value = self.lower(node.value)
+        return value if isinstance(node, cst.Element) else hir.Star(value, span=self.span(node))
 
     def _call(self, node: cst.Call) -> hir.Expr:
-        star = next((arg for arg in node.args if arg.star), None)
+        star = next((arg for arg in node.args if arg.star == "**"), None)
         if star is not None:
             return self.unsupported("E0235", star)
         func = self.lower(node.func)
-        args = tuple(self.lower(arg.value) for arg in node.args if arg.keyword is None)
+        args = tuple(self._argument(arg) for arg in node.args if arg.keyword is None)
         named = tuple((arg.keyword.value, self.lower(arg.value)) for arg in node.args if arg.keyword is not None)
         return hir.Call(func, args, named, span=self.span(node))
+
+    def _argument(self, arg: cst.Arg) -> hir.Expr:
+        value = self.lower(arg.value)
+        return hir.Star(value, span=self.span(arg)) if arg.star else value
 
     def _subscript(self, node: cst.Subscript) -> hir.Expr:
         value = self.lower(node.value)
         items = [self._slice(element) for element in node.slice]
-        is_tuple = len(items) > 1 or isinstance(node.slice[-1].comma, cst.Comma)
+        is_tuple = len(items) > 1 or isinstance(node.slice[-1].comma, cst.Comma) or isinstance(items[0], hir.Star)
         index = hir.Tuple_(tuple(items), span=items[0].span) if is_tuple else items[0]
         return self.call("operator.getitem", (value, index), node)
 
     def _slice(self, element: cst.SubscriptElement) -> hir.Expr:
         match element.slice:
             case cst.Index(value=value, star=star):
-                return self.lower(value) if not star else self.unsupported("E0235", element)
+                return hir.Star(self.lower(value), span=self.span(element)) if star else self.lower(value)
             case cst.Slice(lower=lower, upper=upper, step=step):
                 bounds = [
                     self.lower(bound) if bound is not None else hir.Const(None, span=self.span(element))

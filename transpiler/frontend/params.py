@@ -442,7 +442,7 @@ def _children(node: hir.Expr) -> tuple[hir.Expr, ...]:
     match node:
         case hir.Tuple_(items=items):
             return items
-        case hir.Attr(value=value):
+        case hir.Attr(value=value) | hir.Star(value=value):
             return (value,)
         case hir.Call(func=func, args=args, kwargs=kwargs):
             return (func, *args, *(value for _, value in kwargs))

@@ -57,6 +57,13 @@ class Tuple_(Node):  # noqa: N801
 
 
 @dataclass(frozen=True)
+class Star(Node):
+    """``*value`` among the items of a tuple or the arguments of a call."""
+
+    value: Expr
+
+
+@dataclass(frozen=True)
 class Attr(Node):
     """``value.name`` where value isn't a module."""
 
@@ -104,7 +111,7 @@ class Unsupported(Node):
     what: str
 
 
-Expr = Const | Local | Global | External | Tuple_ | Attr | Call | IfExp | BoolOp | Unsupported
+Expr = Const | Local | Global | External | Tuple_ | Star | Attr | Call | IfExp | BoolOp | Unsupported
 
 
 @dataclass(frozen=True)

@@ -129,6 +129,8 @@ class _Printer:
                 return f"{'' if e.module == self._module else e.module}::{e.name}"
             case hir.Tuple_():
                 return _tuple([self.expr(item) for item in e.items])
+            case hir.Star():
+                return f"*{self.expr(e.value)}"
             case hir.Attr():
                 value = self.expr(e.value)
                 return f"({value}).{e.name}" if isinstance(e.value, hir.Const) else f"{value}.{e.name}"

@@ -23,6 +23,7 @@ CONSTRUCTS: dict[str, str] = {
     "conditional expression, when translating": "the side that the constants choose",
     "and/or, at run time": "short-circuit evaluation: a branch with one result",
     "and/or, when translating": "Python's own result",
+    "star": "the items of a tuple among those of another, or as arguments",
     "tuple": "kept while translating; its items are values",
     "attribute": "a property or a method of a tile, an array or a view",
     "module-level constant": "its value",

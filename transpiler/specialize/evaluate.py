@@ -6,6 +6,7 @@ Expressions here; statements and control flow are in :mod:`transpiler.specialize
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from transpiler.diagnostics import Diagnostic, Span, TranspileError
@@ -101,7 +102,7 @@ class Evaluator(Builder):
                 return self.external(name)
             case hir.Tuple_(items):
                 self.construct("tuple")
-                return TupleVal(tuple(self.eval(i, env) for i in items))
+                return TupleVal(self._items(items, env))
             case hir.Attr(value, name):
                 self.construct("attribute")
                 return self._attribute(self.eval(value, env), name)
@@ -111,8 +112,9 @@ class Evaluator(Builder):
                 return self._bool_op(e, env)
             case hir.Call():
                 return self._call(e, env)
-            case hir.Unsupported(code, what):
-                raise HoleError(code, f"{what} has no mapping", e.span)
+            case hir.Unsupported() | hir.Star():  # a star stands in a tuple or a call, where it is looked for
+                assert isinstance(e, hir.Unsupported)
+                raise HoleError(e.code, f"{e.what} has no mapping", e.span)
 
     def _local(self, name: str, env: Env) -> Val:
         v = env.get(name, Undefined(f"`{name}` isn't assigned on every path to here"))
@@ -228,9 +230,23 @@ class Evaluator(Builder):
             return self.apply(row, (v,), {})
         return BoundMethod(v, kind, name)
 
+    def _items(self, items: Sequence[hir.Expr], env: Env) -> tuple[Val, ...]:
+        """The items of a tuple or a call; a star stands for those of a tuple."""
+        out: list[Val] = []
+        for item in items:
+            if not isinstance(item, hir.Star):
+                out.append(self.eval(item, env))
+                continue
+            self.construct("star")
+            value = self.eval(item.value, env)
+            if not isinstance(value, TupleVal):
+                self.refuse(f"{describe(value)} can't be unpacked")
+            out.extend(value.items)
+        return tuple(out)
+
     def _call(self, e: hir.Call, env: Env) -> Val:
         f = self.eval(e.func, env)
-        args = tuple(self.eval(a, env) for a in e.args)
+        args = self._items(e.args, env)
         kwargs = {k: self.eval(a, env) for k, a in e.kwargs}
         self.span = e.span if e.span.line else self.span
         if kwargs:
