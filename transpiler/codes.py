@@ -102,9 +102,9 @@ _OWN: dict[str, Code] = {
                   "the kernel without the construct."),
     "E0304": Code("64-bit indices", "An array is indexed with int64, which has no translation yet. It became a Hole.",
                   "Use arrays whose sizes and strides fit in 32 bits."),
-    "E0311": Code("a loop over something else than a range", "Only `for i in range(...)`, and what is known of the items "
-                  "of ct.static_iter, has a translation. It became a Hole.", "Loop over range(...), or over a tuple in "
-                  "ct.static_iter."),
+    "E0311": Code("a loop over something else than a range", "Only `for i in range(...)`, and ct.static_iter over "
+                  "items that are known, has a translation. It became a Hole.", "Loop over range(...), or over a tuple "
+                  "in ct.static_iter."),
     "E0401": Code("the kernel is ill-typed", "The operands don't fit: cuTile Python refuses this program too (then "
                   "the verdict is `rejected`, with its own message).", "Correct the kernel."),
     "E0601": Code("an operation has no Rust form", "The kernel was understood, but this operation with these "
