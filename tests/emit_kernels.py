@@ -6,6 +6,35 @@ HEAD = "import cuda.tile as ct\n\n\n"
 X = 'x = {dtype = "float32", ndim = 2, base_addr_divisible_by = 16}\n'
 
 KERNELS: dict[str, tuple[str, str]] = {
+    "helper_comments": (
+        """
+# Above the helper.
+def scale(t, factor):
+    \"\"\"Never negative.\"\"\"
+    # multiply
+    y = t * factor
+    # clamp
+    return ct.maximum(y, 0.0)  # at zero
+
+
+def twice(t):
+    # once
+    y = scale(t, 2.0)
+    # and again
+    return scale(y, 2.0)
+
+
+@ct.kernel
+def kernel(x, n):
+    t = ct.load(x, (0, 0), (4, 4))
+    # in a loop
+    for i in range(n):
+        # the call
+        t = twice(t)  # here
+    ct.store(x, (0, 0), t)
+""",
+        X + 'n = "int32"\n',
+    ),
     "swap": (
         """
 @ct.kernel

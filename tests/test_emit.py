@@ -145,13 +145,33 @@ def test_while() -> None:
     assert "loop {\nif to_bool(ge_tile(i, n)) {\nbreak;\n}" in body_of(emit(case(*emit_kernels.KERNELS["while_break"])))
 
 
+def test_comments_of_helpers_stay_in_their_functions() -> None:
+    text = emit(case(*emit_kernels.KERNELS["helper_comments"])).text
+    lines = [line.strip() for line in text.splitlines()]
+    scale = lines.index("// Above the helper.")
+    assert lines[scale + 1] == "/// Never negative."
+    assert lines[scale + 2].startswith("fn scale<")
+    assert lines[scale + 3] == "// multiply"
+    assert [line for line in lines[scale:] if "//" in line][3:] == [
+        "// clamp",
+        next(line for line in lines if line.endswith("// at zero")),
+        "// once",
+        "// and again",
+        *(line for line in lines[scale:] if line.startswith("/// ") and "Never" not in line),
+        "// in a loop",
+        "// the call",
+        next(line for line in lines if line.endswith("// here")),
+    ]
+    assert "twice(" in next(line for line in lines if line.endswith("// here"))
+
+
 def test_helpers_are_functions() -> None:
     text = emit(case(*emit_kernels.KERNELS["helpers"])).text
     assert text.count("fn relu<") == 1
     assert text.count("fn twice<") == 1
     assert "fn stats<" in text
     body = text[text.index("pub unsafe fn") :]
-    assert "let (total, m): (Tile<E, { [M, 1] }>, Tile<E, { [M, 1] }>) = stats(a);" in body
+    assert "let (s, m): (Tile<E, { [M, 1] }>, Tile<E, { [M, 1] }>) = stats(a);" in body
     assert "// load both" in body
 
 

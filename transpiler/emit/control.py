@@ -39,7 +39,7 @@ def aim(low: Lowering, block: Block, values: Sequence[Value], keys: Sequence[Key
     for v, key in zip(values, keys, strict=True):
         if key is None or low.uses.home.get(v) is not block or v in block.params or list(values).count(v) > 1:
             continue
-        if v.hint in ("", low.variables[key].hint) or isinstance(v.ty, TokenTy):
+        if low.author(v) in ("", low.variables[key].hint) or isinstance(v.ty, TokenTy):
             low.targets[v] = key
 
 
@@ -123,13 +123,13 @@ def _slot(low: Lowering, op: Op, init: Value, param: Value) -> Key:
     if isinstance(bound, rust.Var) and _reusable(low, op, init, param, bound.key):
         key = bound.key
         variable = low.variables[key]
-        variable.hint = variable.hint if variable.hint and not param.hint else param.hint or variable.hint
+        variable.hint = variable.hint if variable.hint and not low.author(param) else low.author(param) or variable.hint
         variable.mutable = True
         low.hold(param, key)
         return key
     (e,) = low.take([init])
     key = param
-    hint = param.hint or init.hint or "carried"
+    hint = low.author(param) or low.author(init) or "carried"
     low.variable(key, hint, low.generics.type(param.ty), param).key  # noqa: B018
     low.variables[key].mutable = True
     low.emit(rust.Let((key,), (low.variables[key].type,), e, note=low.note(op)))
@@ -146,7 +146,7 @@ def _reusable(low: Lowering, op: Op, init: Value, param: Value, key: Key) -> boo
         and low.assignable(key)
         and uses.count(init) == 1
         and uses.home.get(init) is uses.block_of[op]
-        and (init.hint in ("", param.hint) or param.hint == "" or isinstance(init.ty, TokenTy))
+        and (low.author(init) in ("", low.author(param)) or low.author(param) == "" or isinstance(init.ty, TokenTy))
         and not low.live(key, op)
         and not any(uses.used_inside(v, op) for v in variable.values)
     )
@@ -178,7 +178,7 @@ def _for(low: Lowering, op: Op) -> None:
 
     def write() -> None:
         if raw is not None:
-            low.variable(raw, induction.hint or "i", ty.dtype.rust)
+            low.variable(raw, low.author(induction) or "i", ty.dtype.rust)
             low.let(induction, rust.call("scalar_to_tile", rust.Var(raw)), op)
         _body(low, body, plans)
 
@@ -332,7 +332,7 @@ def _branch(low: Lowering, op: Op, region: Block, plans: _Plans) -> None:
     if end.opcode != "yield":
         low.ops(Block([], [end]))
         return
-    low.comments.extend(end.comments)
+    low.comments.extend(c.text for c in end.comments)
     if plans.value is None:
         hand_over(low, end.operands, keys, end)
         return
@@ -402,7 +402,7 @@ class _Plans:
             if not isinstance(e, rust.Var) or e.key not in low.variables or e.key in self.keys:
                 continue
             variable = low.variables[e.key]
-            same = r.hint in ("", variable.hint) or isinstance(r.ty, TokenTy)
+            same = low.author(r) in ("", variable.hint) or isinstance(r.ty, TokenTy)
             here = all(low.uses.loop_of.get(v) is low.uses.loop_of[r] for v in (y, variable.values[-1]))
             elsewhere = any(ys[j] in variable.values for ys in self.yields for j in range(len(ys)) if j != i)
             free = low.assignable(e.key) and not (self.jumps and variable.depth == len(low.loops))
@@ -423,7 +423,7 @@ class _Plans:
         low, r = self.low, self.op.results[i]
         e = None if hoisted else self._outside(i)
         key = (self.op, "result", i)
-        low.variable(key, r.hint or "result", low.generics.type(r.ty))
+        low.variable(key, low.author(r) or "result", low.generics.type(r.ty))
         variable = low.variables[key]
         variable.mutable = True
         let = rust.Let((key,), (variable.type,), self._dummy(r.ty) if e is None else e)

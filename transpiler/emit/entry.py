@@ -7,7 +7,7 @@ from typing import Any
 
 from transpiler.diagnostics import Diagnostic
 from transpiler.emit.abi import Argument, EntryAbi, Generic
-from transpiler.emit.functions import Function, Functions, called, with_mut
+from transpiler.emit.functions import Function, Functions, called, dedent, with_mut
 from transpiler.emit.generics import Generics, declared
 from transpiler.emit.lower import Lowering
 from transpiler.emit.naming import snake
@@ -70,7 +70,7 @@ def emit_entry(kernel: Kernel, name: str = "") -> EmittedEntry:
         "",
         body,
         attrs=_attributes(kernel, lowering, body),
-        docs=tuple(_dedent(kernel.docstring)),
+        docs=tuple(dedent(kernel.docstring)),
         comments=kernel.comments,
         unsafe=True,
         public=True,
@@ -94,12 +94,6 @@ def emit_entry(kernel: Kernel, name: str = "") -> EmittedEntry:
 
 def _known(kernel: Kernel) -> set[Sym]:
     return {c.sym for c in kernel.conditions}
-
-
-def _dedent(text: str) -> list[str]:
-    import inspect
-
-    return inspect.cleandoc(text).splitlines() if text.strip() else []
 
 
 def _argument(kernel: Kernel, generics: Generics, source: str, name: str) -> Argument:

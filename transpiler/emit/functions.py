@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
@@ -94,9 +95,14 @@ _DOCS = {
 }
 
 
+def dedent(docstring: str) -> list[str]:
+    """The lines of a docstring."""
+    return inspect.cleandoc(docstring).splitlines() if docstring.strip() else []
+
+
 def _docs(group: Group) -> tuple[str, ...]:
     if group.kind != "access":
-        return ()
+        return tuple(dedent(group.docs.docstring))
     checked = any(op.opcode == "cmpi" for op in group.body.ops)
     where = " of an array, those inside of its bounds" if checked else " of an array"
     kind = group.name.split("_")[0]
@@ -112,7 +118,7 @@ def lower_function(kernel: Kernel, outer: Generics, group: Group, functions: Fun
 
     same = len(group.outputs) > 1 and any(outer.depends(v.ty) for v in group.outputs)
     generics = FunctionGenerics(outer, {c.sym: n for n, c in group.consts}, same)
-    low = Lowering(kernel, generics, group.body, functions, group.kind == "access")
+    low = Lowering(kernel, generics, group.body, functions, group.kind == "access", group.site)
     params: list[Key] = []
     for i, (name, v) in enumerate(group.params):
         params.append(("arg", i))
@@ -132,6 +138,7 @@ def lower_function(kernel: Kernel, outer: Generics, group: Group, functions: Fun
         returns[0] if len(returns) == 1 else f"({', '.join(returns)})",
         with_mut(body, {k for k, v in low.variables.items() if v.mutable}),
         docs=_docs(group),
+        comments=group.docs.comments,
         attrs=("#[allow(unused_assignments)]",) * low.dummies,
     )
     base = function_name(group.name)

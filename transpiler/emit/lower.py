@@ -17,7 +17,7 @@ from transpiler.emit.outline import Group
 from transpiler.emit.uses import Uses
 from transpiler.ir import rust
 from transpiler.ir.symbolic import Sym, lit
-from transpiler.ir.tir import EFFECTS, Block, Condition, Kernel, Op, Value
+from transpiler.ir.tir import EFFECTS, Block, CallSite, Condition, Kernel, Op, Value
 from transpiler.ir.types import PtrTy, TensorTy, TileTy, Type
 from transpiler.select import TABLE
 from transpiler.select.forms import instantiate
@@ -61,8 +61,13 @@ class _Pending:
 class Lowering:
     """Builds the body of one entry."""
 
-    def __init__(self, kernel: Kernel, generics: Generics, body: Block, functions: Functions, canonical: bool) -> None:
-        """``canonical``: names don't come from the author, so that equal functions read the same."""
+    def __init__(self, kernel: Kernel, generics: Generics, body: Block, functions: Functions, canonical: bool,
+                 site: CallSite | None = None) -> None:  # fmt: skip
+        """``canonical``: names don't come from the author, so that equal functions read the same.
+
+        ``site`` is the call whose function this is (None: the entry, or none of the author's).
+        """
+        self.site = site
         self.kernel, self.generics, self.body, self.functions = kernel, generics, body, functions
         self.canonical = canonical
         self.uses = Uses(body)
@@ -95,9 +100,13 @@ class Lowering:
             self.bound[v] = rust.Var(key)
         return rust.Var(key)
 
+    def author(self, v: Value) -> str:
+        """The author's name for a value in this function."""
+        return "" if self.canonical else v.name_in(self.site)
+
     def define(self, v: Value, op: Op | None) -> Key:
         """A variable of its own for a value."""
-        author = "" if self.canonical else v.hint
+        author = self.author(v)
         hint = author or (self.default_hint(op) if op is not None else "value")
         self.variable(v, hint, self.generics.value_type(v), v)
         return v
@@ -142,7 +151,7 @@ class Lowering:
             return self.default_hint(held.op)
         if isinstance(e, rust.Var) and e.key in self.variables:
             return self.variables[e.key].hint
-        return "" if self.canonical else v.hint
+        return self.author(v)
 
     def hold(self, v: Value, key: Key) -> None:
         """From here on, variable ``key`` holds ``v``."""
@@ -217,8 +226,8 @@ class Lowering:
         from transpiler.emit import control
 
         for op in block.ops:
-            self.comments.extend(op.comments)
-            self.trailing = self.trailing or op.trailing
+            self.comments.extend(c.text for c in op.comments)
+            self.trailing = self.trailing or (op.trailing.text if op.trailing is not None else "")
             if op.opcode in control.HANDLERS:
                 self.written(op)
                 control.HANDLERS[op.opcode](self, op)
@@ -297,7 +306,7 @@ class Lowering:
     def holdable(self, op: Op, e: rust.Expr) -> bool:
         """May the value be written inside its user's expression?"""
         v = op.result
-        if (v.hint and not self.canonical and v not in self.tails) or self.uses.count(v) != 1 or op.opcode in EFFECTS:
+        if (self.author(v) and v not in self.tails) or self.uses.count(v) != 1 or op.opcode in EFFECTS:
             return False
         user = self.uses.users[v][0]
         if user.opcode in _VARIABLES_ONLY:
@@ -350,7 +359,7 @@ def _constant(self: Lowering, op: Op) -> None:
     users = self.uses.users.get(v, [])
     arithmetic = bool(users) and all(u.opcode in _ARITHMETIC and _has_other_operand(u) for u in users)
     optional = any(u.opcode in _VARIABLES_ONLY for u in users)
-    if (self.canonical or not v.hint) and (c.nest or arithmetic) and not optional and v not in self.targets:
+    if not self.author(v) and (c.nest or arithmetic) and not optional and v not in self.targets:
         self.bound[v] = c.expr
     elif not self.assign_target(op, c.expr, v):
         self.let(v, c.expr, op)

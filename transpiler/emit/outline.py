@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from transpiler.ir.tir import EFFECTS, Block, CallSite, Kernel, Op, Value
+from transpiler.ir.tir import EFFECTS, NO_DOCS, Block, CallSite, Comment, Docs, Kernel, Op, Value
 from transpiler.ir.types import TensorTy, TokenTy, ViewTy
 
 # rule -> the operation that ends the group (None: any number may follow it)
@@ -47,6 +47,8 @@ class Group:
     outputs: tuple[Value, ...]
     consts: tuple[tuple[str, Any], ...] = ()
     pure: bool = True
+    docs: Docs = NO_DOCS
+    site: CallSite | None = None  # one of the calls, for a helper
 
 
 def outline(kernel: Kernel) -> Kernel:
@@ -92,7 +94,7 @@ class _Outliner:
             group = self._helper(child, ops[i:j], block)
             if group is None:
                 inner = list(self._sites(Block(block.params, ops[i:j]), child))
-                inner[0] = replace(inner[0], comments=(*inner[0].comments, f"`{child.function}`, written out:"))
+                inner[0] = replace(inner[0], comments=_written_out(inner[0].comments, child))
                 yield from inner
             else:
                 yield self._call(group, ops[i:j], child)
@@ -104,8 +106,9 @@ class _Outliner:
         return replace(op, regions=tuple(self.block(r, site) for r in op.regions))
 
     def _call(self, group: Group, ops: Sequence[Op], site: CallSite | None) -> Op:
-        comments = tuple(c for o in ops for c in o.comments)
-        trailing = next((o.trailing for o in ops if o.trailing), "")
+        comments = tuple(c for o in ops for c in o.comments if site is None or not _said_in(c, site))
+        ends = [o.trailing for o in ops if o.trailing is not None and (site is None or not _said_in(o.trailing, site))]
+        trailing = Comment(site.trailing) if site is not None and site.trailing else next(iter(ends), None)
         return Op(
             "call", tuple(v for _, v in group.params), {"group": group, "pure": group.pure}, group.outputs, (),
             ops[0].span if site is None else site.span, comments, trailing,
@@ -130,11 +133,12 @@ class _Outliner:
         inputs.sort(key=lambda v: order.get(v, len(order)))
         if any(isinstance(v.ty, ViewTy) for v in (*inputs, *outputs)):
             return None
-        body = self.block(Block([], [_stripped(op) for op in ops]), site)
+        body = self.block(Block([], [_stripped(op, site) for op in ops]), site)
         body.ops.append(Op("give", tuple(outputs), site=site))
         consts = tuple((n, v) for n, v in self.kernel.helper_args.get(site.index, ()) if hasattr(v, "sym"))
-        params = tuple((names.get(v) or v.hint or "x", v) for v in inputs)
-        return Group(site.function, "helper", body, params, tuple(outputs), consts, _pure(ops))
+        params = tuple((names.get(v) or v.name_in(site) or "x", v) for v in inputs)
+        docs = self.kernel.helper_docs.get(site.function, NO_DOCS)
+        return Group(site.function, "helper", body, params, tuple(outputs), consts, _pure(ops), docs, site)
 
     def _blocks_of(self, site: CallSite, ops: list[Op], block: Block) -> bool:
         """Does the call site have operations elsewhere than in ``ops``?"""
@@ -244,9 +248,24 @@ def _access_params(last: Op, inputs: Sequence[Value]) -> tuple[tuple[str, Value]
     return tuple((names.get(v, roles[v][1]), v) for v in ordered)
 
 
-def _stripped(op: Op) -> Op:
-    """Without the author's comments, which go to the call."""
-    return replace(op, comments=(), trailing="") if op.comments or op.trailing else op
+def _stripped(op: Op, site: CallSite | None = None) -> Op:
+    """Without the author's comments that go to the call: all but those of the called function itself."""
+    if not op.comments and op.trailing is None:
+        return op
+    kept = tuple(c for c in op.comments if site is not None and _said_in(c, site))
+    trailing = op.trailing if site is not None and op.trailing is not None and _said_in(op.trailing, site) else None
+    return replace(op, comments=kept, trailing=trailing)
+
+
+def _said_in(comment: Comment, site: CallSite) -> bool:
+    return comment.site is not None and comment.site.within(site)
+
+
+def _written_out(comments: Sequence[Comment], site: CallSite) -> tuple[Comment, ...]:
+    """The caller's comments, a note that a function's statements follow, the function's comments."""
+    note = Comment(f"`{site.function}`, written out:", site.parent)
+    above = tuple(c for c in comments if not _said_in(c, site))
+    return (*above, note, *(c for c in comments if _said_in(c, site)))
 
 
 def _pure(ops: Sequence[Op]) -> bool:

@@ -71,12 +71,17 @@ TERMINATORS = frozenset({"continue", "break", "yield", "return"})
 
 @dataclass(eq=False)
 class Value:
-    """An SSA value. ``hint`` is the author's name for it, or a suggestion ("" for a temporary)."""
+    """An SSA value. ``hint`` is the author's name for it where it is made, or a suggestion ("" for a temporary)."""
 
     ty: Type
     hint: str = ""
     op: Op | None = None  # the defining operation; None for a region parameter
-    alias: str = ""  # the name that a caller gave to a helper's result
+    names: dict[CallSite | None, str] = field(default_factory=dict)
+    """What callers named a helper's result, by the call that the caller is itself (None: the kernel)."""
+
+    def name_in(self, site: CallSite | None) -> str:
+        """The author's name for the value in one of the functions that it passes through."""
+        return self.names.get(site) or self.hint
 
     @property
     def constant(self) -> Any:
@@ -92,6 +97,30 @@ class CallSite:
     index: int  # unique in the kernel
     parent: CallSite | None
     span: Span
+    trailing: str = ""  # the comment at the end of the caller's line
+
+    def within(self, site: CallSite | None) -> bool:
+        """Is this call ``site``, or part of what ``site`` called? (None: the kernel itself.)"""
+        return site is None or self == site or (self.parent is not None and self.parent.within(site))
+
+
+@dataclass(frozen=True)
+class Docs:
+    """What the author says of a function: its docstring and the comments above it."""
+
+    docstring: str = ""
+    comments: tuple[str, ...] = ()
+
+
+NO_DOCS = Docs()
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A comment of the author and the function that it stands in (None: the kernel itself)."""
+
+    text: str
+    site: CallSite | None = None
 
 
 @dataclass(eq=False)
@@ -104,11 +133,15 @@ class Op:
     results: tuple[Value, ...] = ()
     regions: tuple[Block, ...] = ()
     span: Span = NO_SPAN
-    comments: tuple[str, ...] = ()  # the author's comments above the statement (on its first operation)
-    trailing: str = ""
+    comments: tuple[Comment, ...] = ()  # those above the statement (on its first operation)
+    trailing: Comment | None = None
     site: CallSite | None = None  # the helper call that this operation came from
     rule: str = ""  # the rule that made it
     statement: int = 0  # operations of one Python statement share a number
+
+    def stands_in(self, site: CallSite | None) -> bool:
+        """Did the operation come from that call (None: any), directly or through others?"""
+        return site is None or (self.site is not None and self.site.within(site))
 
     @property
     def result(self) -> Value:
@@ -173,6 +206,7 @@ class Kernel:
     helper_args: dict[int, tuple[tuple[str, Any], ...]] = field(default_factory=dict)  # index -> (name, Value|const)
     const_names: dict[Sym, str] = field(default_factory=dict)  # author's names for derived constants
     param_comments: dict[str, str] = field(default_factory=dict)
+    helper_docs: dict[str, Docs] = field(default_factory=dict)  # by the helper's name
     aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)  # array -> its alias groups
     trace: RuleTrace = field(default_factory=RuleTrace)  # the rules and constructs that it was made by
 
@@ -216,7 +250,7 @@ def dump(kernel: Kernel) -> str:
 
     def name(v: Value) -> str:
         if v not in names:
-            names[v] = f"%{len(names)}" + (f".{v.hint}" if v.hint else "")
+            names[v] = f"%{len(names)}" + (f".{name}" if (name := v.hint or next(iter(v.names.values()), "")) else "")
         return names[v]
 
     lines = [f"kernel {kernel.name}({', '.join(kernel.params)})"]

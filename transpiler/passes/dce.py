@@ -142,7 +142,7 @@ def _carry_comments(dead: Op, block: Block) -> None:
         return
     after = block.ops[block.ops.index(dead) + 1 :]
     if after:
-        after[0].comments = dead.comments + after[0].comments
+        after[0].comments = tuple(c for c in dead.comments if after[0].stands_in(c.site)) + after[0].comments
 
 
 def _prune(op: Op, m: _Marker) -> None:

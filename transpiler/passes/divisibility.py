@@ -181,7 +181,7 @@ def _assume_parameter(kernel: Kernel, p: Value, divisor: Sym, loop: Op | None) -
     if sy.leaves_of(known):
         kernel.const_names.setdefault(known, f"{p.hint or 'value'}_div")
     made = Op("assume", (p,), {"divisor": known}, span=loop.span, site=loop.site, rule=loop.rule)
-    made.results = (Value(p.ty, p.hint, made, p.alias),)
+    made.results = (Value(p.ty, p.hint, made, p.names),)
     return made
 
 
@@ -196,5 +196,5 @@ def _assume(kernel: Kernel, op: Op, v: Value, divisor: Sym) -> Op | None:
     if sy.leaves_of(known):
         kernel.const_names.setdefault(known, f"{op.attrs.get('array', v.hint or 'value')}_div")
     made = Op("assume", (v,), {"divisor": known}, span=op.span, site=op.site, rule=op.rule, statement=op.statement)
-    made.results = (Value(v.ty, v.hint, made, v.alias),)
+    made.results = (Value(v.ty, v.hint, made, v.names),)
     return made

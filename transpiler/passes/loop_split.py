@@ -7,10 +7,10 @@ The reference compiler does this for loops with step 1 and exactly one such ``if
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from transpiler.ir.symbolic import lit
-from transpiler.ir.tir import EFFECTS, TERMINATORS, Block, CallSite, Kernel, Op, Value, walk
+from transpiler.ir.tir import EFFECTS, TERMINATORS, Block, CallSite, Comment, Kernel, Op, Value, walk
 from transpiler.ir.types import TileTy
 
 _FLIP = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt"}
@@ -124,7 +124,7 @@ def _clone_loop(kernel: Kernel, loop: Op, operands: tuple[Value, ...], branch: O
     copier.copy_calls()
     out = Op(loop.opcode, operands, dict(loop.attrs), span=loop.span, site=loop.site, statement=loop.statement,
              rule=loop.rule, trailing=loop.trailing)  # fmt: skip
-    out.results = tuple(Value(r.ty, r.hint, out, r.alias) for r in loop.results)
+    out.results = tuple(Value(r.ty, r.hint, out, r.names) for r in loop.results)
     out.regions = (body,)
     return out
 
@@ -146,10 +146,13 @@ class _Copier:
         if site not in self.sites:
             assert site is not None
             index = max(self.kernel.helper_args) + 1
-            self.sites[site] = CallSite(site.function, index, self._site(site.parent), site.span)
+            self.sites[site] = replace(site, index=index, parent=self._site(site.parent))
             self.kernel.helper_args[index] = self.kernel.helper_args[site.index]
             self.kernel.helper_returns[index] = self.kernel.helper_returns.get(site.index, ())
         return self.sites[site]
+
+    def _comment(self, comment: Comment) -> Comment:
+        return replace(comment, site=self._site(comment.site))
 
     def copy_calls(self) -> None:
         """Give the copied calls the copied arguments and results."""
@@ -184,13 +187,13 @@ class _Copier:
 
     def _op(self, op: Op) -> Op:
         new = Op(op.opcode, tuple(self.map.get(v, v) for v in op.operands), dict(op.attrs), span=op.span,
-                 comments=op.comments, trailing=op.trailing, site=self._site(op.site), rule=op.rule,
-                 statement=op.statement)  # fmt: skip
+                 comments=tuple(map(self._comment, op.comments)), site=self._site(op.site), rule=op.rule,
+                 trailing=op.trailing and self._comment(op.trailing), statement=op.statement)  # fmt: skip
         new.results = tuple(self._fresh(r, new) for r in op.results)
         new.regions = tuple(self.block(r) for r in op.regions)
         return new
 
     def _fresh(self, v: Value, op: Op | None) -> Value:
-        new = Value(v.ty, v.hint, op, v.alias)
+        new = Value(v.ty, v.hint, op, {self._site(s): n for s, n in v.names.items()})
         self.map[v] = new
         return new

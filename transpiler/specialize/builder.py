@@ -14,7 +14,7 @@ from transpiler.diagnostics import NO_SPAN, Span, error
 from transpiler.ir import symbolic as sy
 from transpiler.ir.numbers import rounded, same_in_generic_class, wrapped
 from transpiler.ir.symbolic import Sym
-from transpiler.ir.tir import Block, CallSite, Condition, Op, Value
+from transpiler.ir.tir import Block, CallSite, Comment, Condition, Op, Value
 from transpiler.ir.types import BOOL, F32, GENERIC_CLASS, I32, Dim, DType, PtrTy, Shape, TileTy, Type, dim, sizes
 from transpiler.specialize.values import Const, DTypeVal, HoleError, HoleVal, TupleVal, Undefined, Val, const, describe
 
@@ -32,8 +32,8 @@ class Builder:
         self.site: CallSite | None = None
         self.statement = 0
         self.rule = ""
-        self.pending_comments: list[str] = []
-        self.pending_trailing = ""
+        self.pending_comments: list[Comment] = []
+        self.pending_trailing: Comment | None = None
         self.conditions: dict[Sym, Condition] = {}
         self.parent: dict[str, str] = {}  # union-find over array names
         self.fixed: dict[str, str] = {}  # representative -> literal dtype name
@@ -46,9 +46,10 @@ class Builder:
                 statement=self.statement)  # fmt: skip
         op.results = tuple(Value(t, op=op) for t in types)
         if self.pending_comments:
-            op.comments, self.pending_comments = tuple(self.pending_comments), []
-        if self.pending_trailing:
-            op.trailing, self.pending_trailing = self.pending_trailing, ""
+            op.comments, self.pending_comments = tuple(c for c in self.pending_comments if op.stands_in(c.site)), []
+        if self.pending_trailing is not None:
+            op.trailing = self.pending_trailing if op.stands_in(self.pending_trailing.site) else None
+            self.pending_trailing = None
         self.block.ops.append(op)
         return op
 

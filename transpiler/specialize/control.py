@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from transpiler.ir import hir
 from transpiler.ir import symbolic as sy
-from transpiler.ir.tir import Block, Op, Value
+from transpiler.ir.tir import Block, Comment, Op, Value
 from transpiler.rules.constructs import STATEMENTS
 from transpiler.specialize.blocks import RETVAL, Into, Nested, assigned
 from transpiler.specialize.branches import emit_if, emit_one_sided_if
@@ -91,9 +91,8 @@ def _open_statement(ev: Evaluator, s: hir.Stmt) -> None:
     ev.span = s.span
     if type(s) in STATEMENTS:
         ev.construct(STATEMENTS[type(s)])
-    if ev.site is None or not s.comments:
-        ev.pending_comments.extend(s.comments)
-    ev.pending_trailing = s.trailing
+    ev.pending_comments.extend(Comment(text, ev.site) for text in s.comments)
+    ev.pending_trailing = Comment(s.trailing, ev.site) if s.trailing else None
 
 
 def _guarded(ev: Evaluator, e: hir.Expr, env: Env) -> Val:
@@ -137,9 +136,10 @@ def assign(ev: Evaluator, target: hir.Target, value: Val, env: Env) -> None:
 
 def _name(ev: Evaluator, name: str, value: Val) -> None:
     if isinstance(value, Value):
-        if value.op is not None and value.op.site != ev.site and value.alias == "":
-            value.alias = name.lstrip("$")
-        if value.hint == "":
+        own = value.op is None or value.op.site == ev.site
+        if not own:
+            value.names.setdefault(ev.site, name.lstrip("$"))
+        elif value.hint == "":
             value.hint = name.lstrip("$")
     elif isinstance(value, Const) and isinstance(value.value, int) and value.sym.op not in sy.LEAVES:
         ev.const_names.setdefault(value.sym, name)
@@ -224,7 +224,7 @@ def _arm(ev: Evaluator, body: tuple[hir.Stmt, ...], env: Env, frame: LoopFrame |
     """Evaluate one side of a branch into a block of its own."""
     span, statement = ev.span, ev.statement
     comments, ev.pending_comments = ev.pending_comments, []
-    trailing, ev.pending_trailing = ev.pending_trailing, ""
+    trailing, ev.pending_trailing = ev.pending_trailing, None
     own = dict(env)
     ev.arms += 1
     with Nested(ev) as block:

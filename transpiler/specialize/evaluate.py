@@ -13,7 +13,7 @@ from transpiler.diagnostics import Diagnostic, Span, TranspileError
 from transpiler.ir import hir
 from transpiler.ir import symbolic as sy
 from transpiler.ir.symbolic import Sym
-from transpiler.ir.tir import CallSite, Value
+from transpiler.ir.tir import CallSite, Docs, Value
 from transpiler.ir.trace import RuleTrace
 from transpiler.ir.types import BOOL, DTYPE_TABLE, DType
 from transpiler.rules import registry
@@ -79,6 +79,7 @@ class Evaluator(Builder):
         self.function: tuple[str, str] | None = None
         self.once: frozenset[tuple[str, str]] = frozenset()  # functions to specialize as a loop that runs once
         self.helper_returns: dict[int, tuple[Value, ...]] = {}
+        self.helper_docs: dict[str, Docs] = {}
         self.helper_args: dict[int, tuple[tuple[str, Any], ...]] = {}
         self.unroll_counter = 0
 
@@ -304,8 +305,10 @@ class Evaluator(Builder):
         env = self._bind_helper(f, args, kwargs)
         span, outer, statement = self.span, self.site, self.statement
         self.sites += 1
-        site = CallSite(f.name, self.sites, outer, span)
+        trailing, self.pending_trailing = self.pending_trailing, None
+        site = CallSite(f.name, self.sites, outer, span, trailing.text if trailing is not None else "")
         self.helper_args[site.index] = tuple(env.items())
+        self.helper_docs[f.name] = Docs(f.docstring, f.comments)
         self.site = site
         self.depth += 1
         try:

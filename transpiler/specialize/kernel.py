@@ -43,7 +43,9 @@ def specialize(program: hir.Program, name: str, spec: Specialization, table: Tab
         except NeedsLoopError as found:
             once |= {found.function}
             continue
-        ev.block.ops.append(Op("return", span=function.span, comments=tuple(ev.pending_comments)))
+        ev.block.ops.append(
+            Op("return", span=function.span, comments=tuple(c for c in ev.pending_comments if c.site is None))
+        )
         return _finish(ev, function, spec)
 
 
@@ -191,6 +193,7 @@ def _finish(ev: Evaluator, function: hir.Function, spec: Specialization) -> Kern
         helper_args=ev.helper_args,
         const_names=ev.const_names,
         param_comments={p.name: p.comment for p in function.params if p.comment},
+        helper_docs=ev.helper_docs,
         aliases={n: p.alias_groups for n, p in spec.params.items() if isinstance(p, (ArraySpec, ListSpec))},
         trace=ev.trace,
     )

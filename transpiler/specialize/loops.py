@@ -118,7 +118,7 @@ def _loop(
 ) -> Value | None:  # fmt: skip
     carried = [_carry(ev, n, env.get(n, Undefined("it is assigned in the loop only"))) for n in frame.names]
     comments, ev.pending_comments = ev.pending_comments, []
-    trailing, ev.pending_trailing = ev.pending_trailing, ""
+    trailing, ev.pending_trailing = ev.pending_trailing, None
     body_env: Env = {**env, **{v.hint: v for v in leading}}
     for c in carried:
         body_env[c.name] = _rebuild(c.init, iter(c.params)) if c.params else c.init
