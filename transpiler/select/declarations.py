@@ -146,6 +146,7 @@ unsafe fn load_ptr_padded<
 /// A scalar as a 0-d tile.
 #[cuda_tile::compiler_op(name = "cast")]
 fn scalar_to_tile<Element: ElementType>(scalar: Element) -> Tile<Element, { [] }> {
+    let _ = scalar;
     unreachable!()
 }
 """,
@@ -153,6 +154,7 @@ fn scalar_to_tile<Element: ElementType>(scalar: Element) -> Tile<Element, { [] }
 /// A 0-d tile as a scalar.
 #[cuda_tile::compiler_op(name = "cast")]
 fn tile_to_scalar<Element: ElementType>(tile: Tile<Element, { [] }>) -> Element {
+    let _ = tile;
     unreachable!()
 }
 """,
