@@ -16,7 +16,7 @@ from transpiler import toolkit
 from transpiler.cache.folder import CacheFolder, default_path
 from transpiler.cache.listing import Listed, find_listing, listed, store_listing
 from transpiler.cache.operators import KnownOperator, find_operator, load_translations, operator_key, store_operator
-from transpiler.cache.output import stale_operators, store_crate
+from transpiler.cache.output import stale_operators, store_state
 from transpiler.diagnostics import Diagnostic, TranspileError
 from transpiler.inputs import Lookups
 from transpiler.report.model import Operator, Report, exit_status, make_report
@@ -179,7 +179,7 @@ class _Run:
             from transpiler.store import OutputFolder
 
             OutputFolder(self._options.out).write([*done, *stale.values()], toolkit.versions(), render_crate_files)
-            store_crate(self.folder, self._options.out)
+            store_state(self.folder, self._options.out)
 
     def _remember(self, missing: Sequence[Listed], wanted: Wanted | None, results: Results | None) -> None:
         for one in missing:

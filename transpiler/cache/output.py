@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,49 +14,85 @@ from transpiler.cache.folder import CacheFolder, key_of
 from transpiler.cache.operators import KnownOperator, stored_digest
 from transpiler.inputs import file_digest
 
-_KIND = "crates"
+_CRATES, _FOLDERS = "crates", "folders"
 _MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class _State:
+    """What a manifest says: versions, digests of the files at the top, and of each operator and its files."""
+
+    format: str
+    tool: dict[str, str]
+    files: dict[str, str]
+    operators: dict[str, tuple[str, dict[str, str]]]
+
+    @property
+    def crate(self) -> str:
+        """What the files at the top depend on."""
+        return key_of(fingerprint.tool(), self.format, sorted(self.operators))
 
 
 def stale_operators(
     folder: CacheFolder, path: Path, tool: dict[str, str], known: Sequence[KnownOperator]
 ) -> list[KnownOperator]:
     """Return the operators that have to be written to DIR again; all of them when the files at its top aren't right."""
-    row = _read_manifest(path)
-    if row is None or row.get("tool") != tool or not _top_is_right(folder, path, row):
+    state = _state(folder, path)
+    if state is None or state.tool != tool or not _top_is_right(folder, path, state):
         return list(known)
-    rows = {one["plan"]["name"]: one for one in row["operators"]}
-    return [one for one in known if not _is_right(path / one.listed.name, rows.get(one.listed.name), one.stored)]
+    return [one for one in known if not _is_right(path / one.listed.name, state.operators.get(one.listed.name), one)]
 
 
-def store_crate(folder: CacheFolder, path: Path) -> None:
-    """Remember the files at the top of DIR, which has just been written."""
-    row = _read_manifest(path)
-    if row is not None:
-        folder.put_json(_KIND, _crate_key(row), row["files"])
+def store_state(folder: CacheFolder, path: Path) -> None:
+    """Remember DIR, which has just been written: the files at its top, and what its manifest says."""
+    data = _manifest(path)
+    state = None if data is None else _parsed(data)
+    if data is not None and state is not None:
+        folder.put_json(_CRATES, state.crate, state.files)
+        folder.put_json(_FOLDERS, _folder_key(path, data), asdict(state))
 
 
-def _read_manifest(path: Path) -> dict[str, Any] | None:
-    try:
-        row = json.loads((path / _MANIFEST).read_bytes())
-        names = [one["plan"]["name"] for one in row["operators"]]
-        files = [path for one in (row, *row["operators"]) for path in one["files"]]
-    except (OSError, ValueError, KeyError, TypeError):
+def _state(folder: CacheFolder, path: Path) -> _State | None:
+    """What the manifest in DIR says; a manifest that was seen before isn't parsed again."""
+    data = _manifest(path)
+    if data is None:
         return None
-    return row if all(isinstance(text, str) for text in (*names, *files)) else None
+    row = folder.get_json(_FOLDERS, _folder_key(path, data))
+    if row is None:
+        return _parsed(data)
+    operators = {name: (stored, files) for name, (stored, files) in row["operators"].items()}
+    return _State(row["format"], row["tool"], row["files"], operators)
 
 
-def _top_is_right(folder: CacheFolder, path: Path, row: dict[str, Any]) -> bool:
-    return row["files"] == folder.get_json(_KIND, _crate_key(row)) and _files_are(path, row["files"])
+def _manifest(path: Path) -> bytes | None:
+    try:
+        return (path / _MANIFEST).read_bytes()
+    except OSError:
+        return None
 
 
-def _is_right(path: Path, row: Any, stored: str) -> bool:
-    return row is not None and stored_digest(row) == stored and _files_are(path, row["files"])
+def _folder_key(path: Path, manifest: bytes) -> str:
+    return key_of(fingerprint.tool(), str(path.resolve()), hashlib.sha256(manifest).hexdigest())
+
+
+def _parsed(data: bytes) -> _State | None:
+    try:
+        row: Any = json.loads(data)
+        operators = {one["plan"]["name"]: (stored_digest(one), dict(one["files"])) for one in row["operators"]}
+        state = _State(row["format"], row["tool"], dict(row["files"]), operators)
+    except (ValueError, KeyError, TypeError):
+        return None
+    names = [*state.files, *(name for _, files in operators.values() for name in files), *operators]
+    return state if all(isinstance(name, str) for name in names) else None
+
+
+def _top_is_right(folder: CacheFolder, path: Path, state: _State) -> bool:
+    return state.files == folder.get_json(_CRATES, state.crate) and _files_are(path, state.files)
+
+
+def _is_right(path: Path, written: tuple[str, dict[str, str]] | None, known: KnownOperator) -> bool:
+    return written is not None and written[0] == known.stored and _files_are(path, written[1])
 
 
 def _files_are(path: Path, digests: dict[str, str]) -> bool:
     return all(file_digest(path / name) == known for name, known in digests.items())
-
-
-def _crate_key(row: dict[str, Any]) -> str:
-    return key_of(fingerprint.tool(), row.get("format"), [one["plan"]["name"] for one in row["operators"]])
