@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from transpiler.emit.entry import EmittedEntry
-from transpiler.emit.inputs import leaves
 from transpiler.ir.symbolic import evaluate
 from transpiler.ir.tir import Condition, Kernel
 from transpiler.ir.types import GENERIC_CLASS
 from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ParamSpec, ScalarSpec, Specialization
+from transpiler.specialize.conditions import leaf_values
 
 Shared = tuple[Kernel, EmittedEntry]
 
@@ -31,7 +31,7 @@ class Sharing:
         candidates = self._known.get(_key(kernel, one))
         if not candidates:
             return None
-        values = leaves(one)
+        values = leaf_values(one)
         return next((c for c in candidates if all(_holds(condition, values) for condition in c[1].conditions)), None)
 
     def add(self, kernel: str, one: Specialization, program: Kernel, emitted: EmittedEntry) -> None:

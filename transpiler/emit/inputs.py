@@ -8,38 +8,10 @@ from typing import Any
 from transpiler.emit.abi import CompileInputs, EntryAbi, Generic
 from transpiler.ir.symbolic import evaluate
 from transpiler.ir.types import DTYPE_TABLE
-from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ScalarSpec, Specialization
+from transpiler.spec import ArraySpec, ListSpec, Specialization
+from transpiler.specialize.conditions import leaf_values
 
-_FLOAT_TEXT = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
 _MAX_DIVISOR = 1024
-
-
-def leaves(spec: Specialization) -> dict[tuple[Any, ...], Any]:
-    """The value of every leaf of a symbolic expression in a specialization."""
-    out: dict[tuple[Any, ...], Any] = {}
-    for name, p in spec.params.items():
-        match p:
-            case ConstantSpec():
-                out["param", name] = _FLOAT_TEXT.get(p.value, p.value) if isinstance(p.value, str) else p.value
-            case ScalarSpec():
-                out["dtype", name] = p.dtype
-            case ArraySpec():
-                out |= _array_leaves(name, p)
-            case ListSpec():
-                out |= _array_leaves(name, p.element)
-    return out
-
-
-def _array_leaves(name: str, p: ArraySpec) -> dict[tuple[Any, ...], Any]:
-    out: dict[tuple[Any, ...], Any] = {("dtype", name): p.dtype, ("rank", name): p.ndim}
-    out["itemsize", name] = DTYPE_TABLE[p.dtype][1] // 8
-    out["div", name, "ptr", 0] = p.base_addr_divisible_by
-    for axis in range(p.ndim):
-        out["dim", name, axis] = p.shape_constant[axis]
-        out["stride", name, axis] = p.stride_constant[axis]
-        out["div", name, "dim", axis] = p.shape_divisible_by[axis]
-        out["div", name, "stride", axis] = p.stride_divisible_by[axis]
-    return out
 
 
 def generic_value(generic: Generic, values: Mapping[tuple[Any, ...], Any]) -> str:
@@ -66,7 +38,7 @@ def _stride_divisor(p: ArraySpec, axis: int, viewed: bool) -> int:
 
 def compile_inputs(entry: EntryAbi, spec: Specialization, target: str) -> CompileInputs:
     """Evaluate an entry's generics, collect the facts about its arguments, resolve the hints for ``target``."""
-    values = leaves(spec)
+    values = leaf_values(spec)
     strides: list[tuple[str, tuple[int, ...]]] = []
     specs: list[tuple[str, tuple[int, ...], tuple[int, ...], int]] = []
     for argument in entry.arguments:
