@@ -34,6 +34,15 @@ def rounded(value: float, dtype: str) -> float:
         return float(_FLOATS[dtype](value))
 
 
+def literal(value: float, dtype: DType) -> float:
+    """What a Python float is in a dtype: it is a float32 first, which shows in float64 (and seldom in float16)."""
+    if not math.isfinite(value):
+        return value
+    single = rounded(value, "float32")
+    names = (dtype.name,) if dtype.of is None else GENERIC_CLASS
+    return value if all(rounded(single, n) == rounded(value, n) for n in names) else single
+
+
 def bits(value: float, dtype: str) -> int:
     """The bits of a float below 16 bits, as an unsigned integer."""
     return int(np.asarray(_FLOATS[dtype](value)).view(np.uint8)) & ((1 << DType(dtype).bits) - 1)

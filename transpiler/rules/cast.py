@@ -28,7 +28,7 @@ def astype(ev: Evaluator, x: Val, dtype: Val, rounding_mode: Val) -> Value:
 def _constructor(ev: Evaluator, dtype: Val, x: Val) -> Value:
     d = ev.dtype_arg(dtype)
     if isinstance(x, Const):
-        return ev.constant(x.value, d, sym=_as_category(x, d))
+        return ev.number(x, d, _as_category(x, d))
     v = ev.tile(x)
     if ev.type_of(v).rank != 0:
         ev.refuse(f"{d}(...) needs a scalar", "use ct.astype")

@@ -70,7 +70,7 @@ def _arange(ev: Evaluator, size: Val, dtype: Val, start: Val, step: Val) -> Val:
 def _full(ev: Evaluator, shape: Val, fill_value: Val, dtype: Val) -> Value:
     d, s = ev.dtype_arg(dtype), ev.const_shape(shape)
     if isinstance(fill_value, Const):
-        return ev.constant(fill_value.value, d, s, _converted(fill_value, d))
+        return ev.number(fill_value, d, _converted(fill_value, d), s)
     v = ev.tile(fill_value)
     if ev.type_of(v).rank != 0:
         ev.refuse("ct.full needs a scalar value")

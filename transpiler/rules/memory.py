@@ -41,10 +41,12 @@ def viewed(ev: Evaluator, a: ArrayVal) -> Value:
     base = base_of(ev, a)
     dims = [dim_of(ev, a, i) for i in range(a.rank)]
     strides = [stride_of(ev, a, i) for i in range(a.rank)]
-    for i in singletons:
+    for i in (axis for axis in range(a.rank) if a.static_dims[axis] == 1):
         d = a.dtype
         aligned = lit(16 * 8 // d.bits) if d.of is None else apply("floordiv", lit(16), Sym("itemsize", (a.root,)))
-        strides[i] = ev.value("assume", (ev.constant(1, I32),), TileTy(I32), divisor=aligned)
+        stride = ev.constant(1, I32) if i in singletons else strides[i]
+        if i in singletons or a.static_strides[i] is None:
+            strides[i] = ev.value("assume", (stride,), ev.type_of(stride), divisor=aligned)
     static_strides = tuple(None if i in singletons else s for i, s in enumerate(a.static_strides))
     statics = (*a.static_dims, *static_strides)
     dynamic = [v for v, static in zip((*dims, *strides), statics, strict=True) if static is None]

@@ -90,7 +90,7 @@ def numeric(v: Val) -> bool:
 def typed(ev: Builder, v: Val, dtype: DType | None) -> Value:
     """The value as a tile; a Python number gets ``dtype`` if there is one."""
     if isinstance(v, Const) and dtype is not None:
-        return ev.constant(v.value, dtype, sym=v.sym)
+        return ev.number(v, dtype, v.sym)
     return ev.tile(v)
 
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from transpiler.diagnostics import NO_SPAN, Span, error
 from transpiler.ir import symbolic as sy
-from transpiler.ir.numbers import rounded, same_in_generic_class, wrapped
+from transpiler.ir.numbers import literal, rounded, same_in_generic_class, wrapped
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import Block, CallSite, Comment, Condition, Op, Value
 from transpiler.ir.types import BOOL, F32, GENERIC_CLASS, I32, Dim, DType, PtrTy, Shape, TileTy, Type, dim, sizes
@@ -193,6 +193,12 @@ class Builder:
         self.decide(Const(value, sym))
         return self.value("constant", (), TileTy(d, shape), value=value, sym=sy.lit(value))
 
+    def number(self, x: Const, dtype: DType, sym: Sym, shape: Shape = ()) -> Value:
+        """A Python number as a typed constant."""
+        d = self.resolve(dtype)
+        value = literal(x.value, d) if isinstance(x.value, float) and d.is_float else x.value
+        return self.constant(value, d, shape, sym)
+
     def known(self, x: Val) -> Const | None:
         """The Python value of a 0-d tile that is a constant to the kernel; of larger tiles nothing is known."""
         if not isinstance(x, Value) or x.op is None or x.constant is None or x.op.attrs.get("baked"):
@@ -219,7 +225,7 @@ class Builder:
                 if isinstance(x.ty, (TileTy, PtrTy)):
                     return x
             case Const() if isinstance(x.value, (bool, int, float)):
-                return self.constant(x.value, self.default_dtype(x.value), sym=x.sym)
+                return self.number(x, self.default_dtype(x.value), x.sym)
             case HoleVal():
                 raise HoleError("", "", self.span, silent=True)
             case Undefined():
@@ -302,7 +308,7 @@ class Builder:
         """Convert where Python allows it without astype: no narrowing."""
         if isinstance(x, Const):
             self._check_implicit_constant(x, dtype, what)
-            return self.constant(x.value, dtype, sym=_retyped(x, dtype))
+            return self.number(x, dtype, _retyped(x, dtype))
         v = self.tile(x, what)
         src, dst = self.type_of(v).dtype, self.resolve(dtype)
         if src == dst:
@@ -341,7 +347,7 @@ class Builder:
     def convert_and_broadcast(self, x: Numeric, dtype: DType, shape: Shape) -> Value:
         """``x`` as a tile of this dtype and shape."""
         if isinstance(x, Const):
-            return self.broadcast_to(self.constant(x.value, dtype, sym=_retyped(x, dtype)), shape)
+            return self.broadcast_to(self.number(x, dtype, _retyped(x, dtype)), shape)
         return self.broadcast_to(self.astype(x, dtype), shape)
 
     # -- reading arguments ------------------------------------------------------------------------

@@ -294,7 +294,7 @@ def _typed_leaves(ev: Evaluator, v: Val, types: list[object]) -> Iterator[Value]
     flat = [v] if not isinstance(v, TupleVal) else list(v.items)
     for item, ty in zip(flat, types, strict=False):
         if isinstance(item, Const) and isinstance(ty, TileTy):
-            yield ev.constant(item.value, ty.dtype, (), item.sym)
+            yield ev.number(item, ty.dtype, item.sym)
         else:
             yield ev.tile(item)
 
