@@ -265,3 +265,21 @@ def meets(labels, weights, out):
     (tmp_path / "kernels.py").write_text(KERNELS + kernel)
     params = default_specializations(tmp_path / "kernels.py", "meets").specializations[0].params
     assert [p.dtype for p in params.values() if isinstance(p, ArraySpec)][1] == "float32"
+
+
+def test_what_products_padding_and_atomics_demand(tmp_path: Path) -> None:
+    kernel = """\
+@ct.kernel
+def demands(a, b, state, scales, total, N: ct.Constant[int]):
+    acc = ct.load(state, index=(0, 0), shape=(16, 16))
+    for k in range(N):
+        x = ct.load(a, index=(0, k), shape=(16, 16))
+        acc = ct.mma(x, ct.load(b, index=(k, 0), shape=(16, 16)), acc)
+    s = ct.gather(scales, (ct.arange(16, dtype=ct.int32),), padding_value=ct.float8_e4m3fn(0.0))
+    ct.atomic_add(total, (0,), ct.sum(ct.astype(s, ct.float32), 0))
+    ct.store(state, index=(0, 0), tile=acc)
+"""
+    (tmp_path / "kernels.py").write_text(KERNELS + kernel)
+    params = default_specializations(tmp_path / "kernels.py", "demands").specializations[0].params
+    dtypes = {name: p.dtype for name, p in params.items() if isinstance(p, ArraySpec)}
+    assert dtypes == {"a": "float16", "b": "float16", "state": "float32", "scales": "float8_e4m3fn", "total": "float32"}

@@ -133,6 +133,7 @@ class _Reader:
         self._origins: dict[str, ParamUse] = {}
         self._likes: dict[str, ParamUse] = {}
         self._literals: set[str] = set()
+        self._loaded: dict[str, list[ParamUse]] = {}
 
     def function(self, function: hir.Function, scope: _Scope) -> None:
         self._scope = dict(scope)
@@ -182,6 +183,7 @@ class _Reader:
             self._dtypes[name] = dtype
         if origin is not None:
             self._origins[name] = origin
+            self._loaded.setdefault(name, []).append(origin)
         if like is not None:
             self._likes[name] = like
 
@@ -329,6 +331,8 @@ class _Reader:
             found = self._param(value)
             if found is not None:
                 found[0].keywords.add(keyword)
+        if name == "mma":
+            self._accumulated(node)
         if name == "mma" and self._dtype(node) == "int32":
             for factor in node.args[:2]:
                 if (origin := self._like(factor)) is not None:
@@ -336,6 +340,21 @@ class _Reader:
         if name in _TILE_SIZES:
             for value in (*node.args[:3], *arguments.values()):
                 self._tile_sizes(value, bare=name == "arange")
+
+    def _accumulated(self, node: hir.Call) -> None:
+        """What a matrix product adds to has its dtype, float32, and so has the array that it was loaded from."""
+        acc = dict(node.kwargs).get("acc", node.args[2] if len(node.args) > 2 else None)
+        if isinstance(acc, hir.Local) and self._dtype(acc) != "int32":
+            for use in self._loaded.get(acc.name, []):
+                use.stored_as.add("float32")
+
+    def _padded(self, node: hir.Call, use: ParamUse) -> None:
+        """A padding value of a stated dtype is one of the array's items."""
+        padding = dict(node.kwargs).get("padding_value")
+        if isinstance(padding, hir.Call):
+            dtype = _name(padding.func).removeprefix("cuda.tile.")
+            if dtype in _DTYPES:
+                use.stored_as.add(dtype)
 
     def _stored(self, name: str, node: hir.Call, array: hir.Expr) -> None:
         arguments = dict(node.kwargs)
@@ -345,6 +364,8 @@ class _Reader:
         given = node.args[2] if len(node.args) > 2 else None
         tile = next((arguments[k] for k in ("tile", "value", "update") if k in arguments), given)
         found = self._param(array)
+        if found is not None:
+            self._padded(node, found[0])
         if not (name in ("store", "scatter") or name.startswith("atomic_")) or tile is None or found is None:
             return
         if dtype := self._dtype(tile):
