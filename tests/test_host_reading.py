@@ -241,7 +241,11 @@ def test_what_bounds_a_slice_and_what_is_stored(tmp_path: Path) -> None:
 @ct.kernel
 def ragged(a, starts, out):
     start = ct.load(starts, index=(0,), shape=(1,)).item()
-    part = a.slice(axis=0, start=start, stop=start + 16)
+    rows(a, start, out)
+
+
+def rows(a, first, out):
+    part = a.slice(axis=0, start=first, stop=first + 16)
     tile = ct.astype(ct.load(part, index=(0, 0), shape=(16, 16)), ct.float32)
     ct.store(out, index=(0, 0), tile=ct.ceil(tile / 3))
 """

@@ -313,12 +313,15 @@ class _Reader:
         if function is None or self._depth >= _MAX_DEPTH:
             return
         scope: _Scope = {}
+        inner = _Reader(self._program, self._depth + 1)
         for param, value in (*zip(function.params, node.args, strict=False), *_keywords(function, node)):
-            found = self._param(value)
+            found, origin = self._param(value), self._origin(value)
             if found is not None:
                 scope[param.name] = found
-        if scope:
-            _Reader(self._program, self._depth + 1).function(function, scope)
+            elif origin is not None:
+                inner._origins[param.name] = origin
+        if scope or inner._origins:
+            inner.function(function, scope)
 
     def _operation(self, name: str, node: hir.Call) -> None:
         arguments = dict(node.kwargs)
