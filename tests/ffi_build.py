@@ -19,6 +19,7 @@ from transpiler.emit.abi import CompileInputs, EntryAbi
 from transpiler.emit.extras import render_crate_files, render_extra_files
 from transpiler.frontend import load_program
 from transpiler.rules import table
+from transpiler.runtime import build
 from transpiler.spec import ArraySpec, ConstantSpec, ScalarSpec, Specialization
 from transpiler.specialize.kernel import specialize
 
@@ -31,7 +32,8 @@ impl Program {
     pub const fn new(_: fn(), _: &'static str, _: &'static str) -> Self { Self }
 }
 impl Backend for Program {
-    fn run(&self, _: &Call<'_>, _: &Chosen) -> Result<(), Failure> {
+    fn run_again(&self, _: &Call<'_>, _: &[u64]) -> Option<Result<(), Failure>> { None }
+    fn run(&self, _: &Call<'_>, _: Chosen, _: Vec<u64>) -> Result<(), Failure> {
         Err(Failure::new(Status::NoDriver, "there is no device in tests"))
     }
 }
@@ -100,6 +102,12 @@ def build_without_device(folder: Path, operators: Sequence[Operator]) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[:6000]
+    mark_as_fresh(folder)
+
+
+def mark_as_fresh(folder: Path) -> None:
+    """Say that a folder's library was built from its sources, so that nothing builds it again."""
+    (folder / build.STAMP).write_text(build.digest(folder), encoding="utf-8")
 
 
 def load_package(folder: Path, name: str) -> ModuleType:
@@ -179,18 +187,26 @@ syn = { version = "2", features = ["full"] }
 """
 
 
-def cargo_check(folder: Path) -> str:
-    """rustc's errors and warnings about a generated crate ("" for none), reusing what the workspace has built."""
+def _in_workspace(folder: Path) -> tuple[str, dict[str, str]]:
+    """Give a generated crate the workspace's lock file, features and profile; returns a profile and an environment."""
     shutil.copy(ROOT / "Cargo.lock", folder / "Cargo.lock")
     manifest = folder / "Cargo.toml"
     crate = manifest.read_text(encoding="utf-8")
-    manifest.write_text(crate.replace("[dependencies]\n", f"[dependencies]\n{_AS_IN_THE_WORKSPACE}"), encoding="utf-8")
+    if _AS_IN_THE_WORKSPACE not in crate:
+        crate = crate.replace("[dependencies]\n", f"[dependencies]\n{_AS_IN_THE_WORKSPACE}")
+        manifest.write_text(crate, encoding="utf-8")
     profile = folder / "profile.toml"
     text = (ROOT / "Cargo.toml").read_text(encoding="utf-8")
     profile.write_text(text[text.index("[profile.release]") :], encoding="utf-8")
-    environment = {**os.environ, "CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))}
+    target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
+    return str(profile), {**os.environ, "CARGO_TARGET_DIR": target}
+
+
+def cargo_check(folder: Path) -> str:
+    """rustc's errors and warnings about a generated crate ("" for none), reusing what the workspace has built."""
+    profile, environment = _in_workspace(folder)
     done = subprocess.run(
-        [sys.executable, str(ROOT / "build_backend/cargo.py"), "check", "--release", "--config", str(profile),
+        [sys.executable, str(ROOT / "build_backend/cargo.py"), "check", "--release", "--config", profile,
          "--message-format=short"],
         cwd=folder, capture_output=True, text=True, check=False, env=environment,
     )  # fmt: skip
@@ -198,3 +214,18 @@ def cargo_check(folder: Path) -> str:
         return done.stderr[-6000:]
     own = tuple(f"{path.name}/" for path in folder.iterdir() if path.is_dir())
     return "\n".join(line for line in done.stderr.splitlines() if line.startswith(own))
+
+
+def cargo_build(folder: Path) -> Path:
+    """Build a generated crate's library, reusing what the workspace has built; returns it."""
+    profile, environment = _in_workspace(folder)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "build_backend/cargo.py"), "build", "--release", "--config", profile,
+         "--message-format=short"],
+        cwd=folder, capture_output=True, text=True, check=False, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-6000:]
+    library = folder / "libcutile_kernels.so"
+    shutil.copy(Path(environment["CARGO_TARGET_DIR"]) / "release/libcutile_kernels.so", library)
+    mark_as_fresh(folder)
+    return library

@@ -21,12 +21,11 @@ from transpiler.diagnostics import Diagnostic, TranspileError, error
 _INTERRUPTED = 130
 _DEFAULT_OUT = Path("cutile_rs")
 _LATER = {
-    "build": "building the crate",
-    "changeset": "writing a changeset for TileGym",
     "fill": "filling Holes with agents",
     "promote": "promoting an override to a rule",
 }
-_EPILOG = "Subcommands: batch, merge, verify, coverage, record, explain; `transpile COMMAND --help` says more."
+_EPILOG = ("Subcommands: batch, merge, verify, coverage, build, record, changeset, explain; `transpile COMMAND --help` "
+           "says more.")  # fmt: skip
 _SOURCES = "a corpus (tilegym-core, tilegym-24, tilegym, tilegym-suites, a manifest's path) or source files"
 translate_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 commands_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
@@ -152,6 +151,35 @@ def coverage(
 
 
 @commands_app.command()
+def build(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="what transpile wrote", show_default=False)],
+) -> int:
+    """Build the library of all kernels in DIR with cargo, unless it is there and fits its sources."""
+    from transpiler.commands import run_build
+
+    return run_build(folder)
+
+
+@commands_app.command()
+def changeset(
+    operators: Annotated[list[str], typer.Argument(metavar="OPERATOR...", help="operators of TileGym",
+                                                   show_default=False)],
+    into: Annotated[Path, typer.Option("--into", metavar="CHECKOUT", help="a checkout of TileGym's repository",
+                                       show_default=False)],
+    patch: Annotated[Path | None, typer.Option("--patch", metavar="FILE", help="write the changes as a patch")] = None,
+    evidence: Annotated[Path | None, typer.Option("--evidence", metavar="DIR", help="write both sides' Tile IR and "
+                                                  "the comparison of each check")] = None,
+    no_verify: Annotated[bool, typer.Option("--no-verify", help="write without proving")] = False,
+    jobs: Jobs = 0,
+) -> int:  # fmt: skip
+    """Write operators into a checkout of TileGym, laid out as its own Rust ports are."""
+    from transpiler.changeset.command import changeset as write_changeset
+    from transpiler.workers import usable_cores
+
+    return write_changeset(operators, into, patch, evidence, workers=jobs or usable_cores(), verify=not no_verify)
+
+
+@commands_app.command()
 def explain(code: Annotated[str, typer.Argument(metavar="CODE", help="such as E0301", show_default=False)]) -> int:
     """Say what a diagnostic means and what to do."""
     from transpiler.explain import explain_code
@@ -181,7 +209,7 @@ def _register_later(name: str, what: str) -> None:
 
 for _name, _what in _LATER.items():
     _register_later(_name, _what)
-COMMANDS = frozenset({"batch", "merge", "verify", "coverage", "record", "explain", *_LATER})
+COMMANDS = frozenset({"batch", "merge", "verify", "coverage", "build", "record", "changeset", "explain", *_LATER})
 
 
 @commands_app.callback()

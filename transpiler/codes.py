@@ -191,6 +191,16 @@ _OWN: dict[str, Code] = {
     "E0831": Code("nothing was launched", "The command ended without launching a kernel, or every launch of it was one "
                   "that a SPEC.toml can't state. Nothing was written.",
                   "Run something that calls ct.launch, with a Python that reads PYTHONPATH."),
+    "E0840": Code("the library can't be built", "cargo could not build the library of the folder; the message has what "
+                  "the compiler says. A library that was built before is still there.",
+                  "If a generated file was changed, translate again. Otherwise report it with the message."),
+    "E0841": Code("no operators for a backend", "The folder with translated operators isn't there, or another one is "
+                  "loaded in this process already.",
+                  "Translate them with `transpile batch`, and name the folder in CUTILE_RS_DIR."),
+    "E0842": Code("not a checkout of TileGym", "`transpile changeset` writes into a clone of TileGym's repository with "
+                  "its Rust ports.", "Clone it, and name the folder with --into."),
+    "E0843": Code("an unknown operator", "`transpile changeset` knows the operators of the corpus tilegym-tests.",
+                  "Correct the name; the message lists them."),
     "E0900": Code("internal error", "Something happened in transpile that must not happen.",
                   "Please report it with the output of a run with TRANSPILE_DEBUG=1."),
     "E0901": Code("a worker process ended", "A worker crashed or was stopped for taking too long; what it was at "

@@ -218,6 +218,25 @@ def _stored(folder: OutputFolder, plan: OperatorPlan) -> Translation:
     return Translation(plan, {KERNEL_FILE: folder.closure_text(plan.name, KERNEL_FILE)}, closures)
 
 
+# build
+
+
+def run_build(path: Path) -> int:
+    """Build a folder's library if a source changed."""
+    from transpiler.runtime.build import BuildError, build
+
+    OutputFolder(path).load()
+    environment = toolkit.build_environment()
+    try:
+        done = build(path, environment)
+    except BuildError as failed:
+        raise error("E0840", str(failed), help="the library that was there before is still there, if there was one",
+                    status=1) from None  # fmt: skip
+    where = done.path.as_posix()
+    print(f"built {where} in {done.seconds:.1f} s" if done.built else f"{where} is up to date")
+    return 0
+
+
 # Shared
 
 

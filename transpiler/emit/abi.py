@@ -26,14 +26,16 @@ class Generic:
 class Argument:
     """A runtime argument of an entry, in order.
 
-    kind "tensor": ``&Tensor<E, {[..]}>`` from array parameter ``source``; "scalar": a runtime scalar.
+    kind "tensor": ``&Tensor<E, {[..]}>`` from array parameter ``source``; "list": a table of words, one row for each
+    array of list parameter ``source`` (``items``: element type and rank of the arrays); "scalar": a runtime scalar.
     """
 
     name: str
-    kind: Literal["tensor", "scalar"]
+    kind: Literal["tensor", "list", "scalar"]
     source: str
     rust_type: str
     viewed: bool = True  # a tensor that tiles are loaded from or stored to through views
+    items: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True)

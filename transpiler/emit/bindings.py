@@ -28,9 +28,8 @@ def render_bindings(operator: str, abis: Sequence[KernelAbi]) -> str:
         }
         for abi in abis
     ]
-    roles = {role for abi in abis for _, role in abi.parameters}
-    uses = [name for name, role in (("Array", "array"), ("Constant", "constant")) if role in roles]
-    uses += ["Kernel"] + ["Scalar"] * ("scalar" in roles)
+    parameters = [_parameter(abi, name, role) for abi in abis for name, role in abi.parameters]
+    uses = sorted({"Kernel", *(text.partition("(")[0] for text in parameters)})
     return render_template("bindings.py.j2", operator=operator, kernels=kernels, uses=", ".join(uses)).rstrip() + "\n"
 
 
@@ -53,7 +52,8 @@ def _parameter(abi: KernelAbi, name: str, role: str) -> str:
     ranks = sorted({rank for entry in abi.entries for rank in _ranks(entry, name)})
     dtypes = {dtype for entry in abi.entries for dtype in _dtypes(entry, name)}
     ordered = tuple(dtype for dtype in DTYPE_TABLE if dtype in dtypes)
-    return f'Array("{name}", ranks={_tuple(ranks)}, dtypes={_tuple(ordered)})'
+    is_list = any(a.kind == "list" for entry in abi.entries for a in entry.arguments if a.source == name)
+    return f'{"List" if is_list else "Array"}("{name}", ranks={_tuple(ranks)}, dtypes={_tuple(ordered)})'
 
 
 def _tuple(items: Sequence[object]) -> str:
@@ -62,10 +62,12 @@ def _tuple(items: Sequence[object]) -> str:
 
 
 def _ranks(entry: EntryAbi, source: str) -> list[int]:
-    return [len(tensor_type(a)[1]) for a in entry.arguments if a.kind == "tensor" and a.source == source]
+    arguments = [a for a in entry.arguments if a.kind != "scalar" and a.source == source]
+    return [a.items[1] if a.items is not None else len(tensor_type(a)[1]) for a in arguments]
 
 
 def _dtypes(entry: EntryAbi, source: str) -> list[str]:
-    elements = [tensor_type(a)[0] for a in entry.arguments if a.kind == "tensor" and a.source == source]
+    arguments = [a for a in entry.arguments if a.kind != "scalar" and a.source == source]
+    elements = [a.items[0] if a.items is not None else tensor_type(a)[0] for a in arguments]
     generic = {g.name for g in entry.generics if g.kind == "type"}
     return [dtype for e in elements for dtype in (GENERIC_CLASS if e in generic else (_BY_RUST[e],))]

@@ -98,7 +98,9 @@ def _known(kernel: Kernel) -> set[Sym]:
 
 def _argument(kernel: Kernel, generics: Generics, source: str, name: str) -> Argument:
     if source in kernel.arrays:
-        return Argument(name, "tensor", source, generics.tensor_type(source), kernel.arrays[source].viewed)
+        use = kernel.arrays[source]
+        items = (generics.element(use.items[0]), use.items[1]) if use.items is not None else None
+        return Argument(name, "list" if items else "tensor", source, generics.tensor_type(source), use.viewed, items)
     return Argument(name, "scalar", source, generics.element(DType(kernel.scalars[source].name)))
 
 

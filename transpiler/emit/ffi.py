@@ -48,11 +48,6 @@ def render_ffi(operator: str, abis: Sequence[KernelAbi], module: str) -> str:
 def check_kernel(abi: KernelAbi) -> None:
     """Raise E0620 when a kernel can't be called through the C interface."""
     for entry in abi.entries:
-        elements = {a.source: tensor_type(a)[0] for a in entry.arguments if a.kind == "tensor"}
-        for generic in entry.generics:
-            source = str(generic.value.args[0]) if generic.value.op == "dtype" else ""
-            if generic.kind == "type" and elements.get(source, generic.name) != generic.name:
-                raise error("E0620", f"`{source}` is a list of arrays, which has no form in the C interface")
         _entry(abi, entry)
 
 
@@ -159,7 +154,11 @@ def _param(argument: Argument, index: int, positions: dict[str, int]) -> str:
         dtype = VARIANTS[argument.rust_type]
         return f'Param::Scalar {{ name: "{argument.name}", index: {index}, dtype: DType::{dtype} }}'
     element, extents = tensor_type(argument)
+    if argument.items is not None:
+        element, rank = argument.items
     kind = f"Generic({positions[element]})" if element in positions else f"Fixed(DType::{VARIANTS[element]})"
+    if argument.items is not None:
+        return f'Param::List {{ name: "{argument.name}", index: {index}, element: Element::{kind}, rank: {rank} }}'
     texts = ", ".join(f"Extent::{_extent(e, positions)}" for e in extents)
     viewed = str(argument.viewed).lower()
     return (

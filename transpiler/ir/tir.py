@@ -183,6 +183,7 @@ class ArrayUse:
     metadata: bool
     used: bool
     viewed: bool = True  # tiles are loaded or stored through views of it
+    items: tuple[DType, int] | None = None  # of a list, which is a table of words: element type and rank of its arrays
 
 
 @dataclass(eq=False)

@@ -22,8 +22,8 @@ from .errors import (
     NoEntryError,
     RankError,
 )
-from .kernel import Array, Constant, Kernel, Scalar, launch, launch_count
-from .library import Library
+from .kernel import Array, Constant, Kernel, List, Scalar, launch
+from .library import Library, launch_count
 from .tuning import Measurement, TuningResult, exhaustive_search
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "LayoutError",
     "Library",
     "LibraryError",
+    "List",
     "Measurement",
     "NoEntryError",
     "RankError",

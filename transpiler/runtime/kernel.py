@@ -12,6 +12,7 @@ from . import library as _library
 from .arrays import Description, describe
 from .dtypes import BY_NAME
 from .errors import ArgumentError, DeviceError, DTypeError, GridError, HintError, RankError
+from .fast import Launch
 
 _TENSOR = struct.Struct("=Q8q8qiiii")
 _INTEGER = struct.Struct("=iiq")
@@ -21,11 +22,20 @@ _LAUNCH = struct.Struct("=II3IiiiiiQ")
 _NO_AXES = (0,) * 8
 _NONE, _BOOL, _INT, _FLOAT, _TEXT = range(5)
 _DRY_RUN, _DEPENDENT = 1, 2
+_LIST = 1
 _HINTS = ("num_ctas", "occupancy", "opt_level", "num_worker_warps")
 
 
 class Array(NamedTuple):
     """An array parameter: the ranks and element types that it was translated for (none: the kernel doesn't use it)."""
+
+    name: str
+    ranks: tuple[int, ...]
+    dtypes: tuple[str, ...]
+
+
+class List(NamedTuple):
+    """A parameter that is a list of arrays; they agree in rank and element type."""
 
     name: str
     ranks: tuple[int, ...]
@@ -44,7 +54,8 @@ class Constant(NamedTuple):
     name: str
 
 
-Parameter = Array | Scalar | Constant
+Parameter = Array | List | Scalar | Constant
+_ROLES = {Array: "a", Scalar: "s", Constant: "c", List: "l"}
 
 
 class Kernel:
@@ -63,14 +74,17 @@ class Kernel:
         self._decorated = frozenset(decorated)
         self._library = library
         numbered = list(enumerate(self.parameters))
-        self._arrays = [(i, p, frozenset(BY_NAME[d] for d in p.dtypes)) for i, p in numbered if isinstance(p, Array)]
+        self._arrays = [
+            (i, p, frozenset(BY_NAME[d] for d in p.dtypes)) for i, p in numbered if isinstance(p, Array | List)
+        ]
         values = [(i, p.name) for i, p in numbered if isinstance(p, Scalar)]
         self._scalars = len(values)
         self._values = [*values, *((i, p.name) for i, p in numbered if isinstance(p, Constant))]
         self._resolved: dict[int, tuple[int, int, int, int]] = {}
         self._threads = threading.local()
+        self._roles = "".join(_ROLES[type(p)] for p in self.parameters)
+        self._fast: Launch | None = None
         library.declare([symbol])
-        _counts.setdefault(symbol, 0)
 
     def __repr__(self) -> str:
         hints = "".join(f", {name}={value!r}" for name, value in self.hints.items())
@@ -98,8 +112,22 @@ class Kernel:
     ) -> None:
         """Enqueue the kernel on a stream; raises a :class:`CutileError`."""
         flags = _DEPENDENT if programmatic_dependent_launch else 0
-        self._call(stream, grid, args, flags)
-        _counts[self.symbol] += 1
+        if self._fast is not None:
+            status = self._fast(stream, grid, args, flags)
+            if not status:
+                return
+            if status > 0:
+                self._library.check(status)
+        device = self._call(stream, grid, args, flags)
+        if "l" not in self._roles:
+            self._prepare(device)
+
+    def _prepare(self, device: int) -> None:
+        """Make the launch function for the calls after this one."""
+        by_target = any(hasattr(value, "_by_target") for value in self.hints.values())
+        if self._fast is None or by_target:
+            hints = self._resolved[device]
+            self._fast = self._library.fast(self.symbol, self._roles, hints, device if by_target else -1)
 
     def plan(self, grid: Sequence[int], args: Sequence[Any]) -> dict[str, Any]:
         """Return what a launch would compile: entry, generics and facts. Needs the library, but no device."""
@@ -107,18 +135,29 @@ class Kernel:
         plan: dict[str, Any] = json.loads(self._library.last_plan())
         return plan
 
-    def _call(self, stream: Any, grid: Sequence[int], args: Sequence[Any], flags: int) -> None:
+    def _call(self, stream: Any, grid: Sequence[int], args: Sequence[Any], flags: int) -> int:
+        """Pack a call and make it; returns the device."""
         if len(args) != len(self.parameters):
             raise ArgumentError(f"{self.name} takes {len(self.parameters)} arguments, {len(args)} were given")
         handle = stream_handle(stream)
         device = -1
         packed = []
+        frame: _Frame | None = getattr(self._threads, "frame", None)
+        texts: list[tuple[Any, int]] = []  # keeps characters, and the descriptions of a list's arrays, alive
         for index, parameter, dtypes in self._arrays:
-            array = self._array(parameter, dtypes, args[index], handle)
-            device = array.device if device < 0 else self._same_device(parameter, device, array.device)
-            packed.append(pack_array(array))
-        frame = getattr(self._threads, "frame", None) or self._frame()
-        texts: list[tuple[Any, int]] = []  # keeps the characters alive
+            if isinstance(parameter, List):
+                arrays = self._items(parameter, dtypes, args[index], handle)
+            else:
+                arrays = [self._array(parameter, dtypes, args[index], handle)]
+            for array in arrays:
+                device = array.device if device < 0 else self._same_device(parameter, device, array.device)
+            if isinstance(parameter, List):
+                frame = frame or self._frame()
+                texts.append(frame.descriptions(b"".join(map(pack_array, arrays))))
+                packed.append(pack_list(texts[-1][1], len(arrays)))
+            else:
+                packed.append(pack_array(arrays[0]))
+        frame = frame or self._frame()
         for index, name in self._values:
             value = args[index]
             if isinstance(value, str):
@@ -131,6 +170,7 @@ class Kernel:
         status = frame.function(*frame.arguments)
         if status:
             self._library.check(status)
+        return max(device, 0)
 
     def _frame(self) -> _Frame:
         """Load the library, and make this thread's memory for the arguments of calls."""
@@ -139,7 +179,12 @@ class Kernel:
         )
         return frame
 
-    def _array(self, parameter: Array, dtypes: frozenset[int], value: Any, stream: int) -> Description:
+    def _items(self, parameter: List, dtypes: frozenset[int], value: Any, stream: int) -> list[Description]:
+        if not isinstance(value, list | tuple) or not value:
+            raise ArgumentError(f"`{parameter.name}` of {self.name} has to be a list of arrays, with one at least")
+        return [self._array(parameter, dtypes, item, stream) for item in value]
+
+    def _array(self, parameter: Array | List, dtypes: frozenset[int], value: Any, stream: int) -> Description:
         array = describe(value, parameter.name, stream)
         if dtypes and array.dtype not in dtypes:
             raise DTypeError(
@@ -153,7 +198,7 @@ class Kernel:
             )
         return array
 
-    def _same_device(self, parameter: Array, known: int, given: int) -> int:
+    def _same_device(self, parameter: Array | List, known: int, given: int) -> int:
         if known < 0 or given < 0 or known == given:
             return max(known, given)
         raise DeviceError(
@@ -207,6 +252,12 @@ class _Frame:
             pointers[0], arrays, pointers[1], scalars, pointers[2], values - scalars, pointers[3],
         )  # fmt: skip
 
+    def descriptions(self, packed: bytes) -> tuple[Any, int]:
+        """Return descriptions of arrays in memory, and their address."""
+        memory = self._ffi.new("cutile_tensor[]", len(packed) // _TENSOR.size)
+        self._ffi.memmove(memory, packed, len(packed))
+        return memory, int(self._ffi.cast("uintptr_t", memory))
+
     def text(self, value: str) -> tuple[Any, int]:
         """Return the characters of a str and their address."""
         characters = self._ffi.new("char[]", value.encode())
@@ -214,12 +265,6 @@ class _Frame:
 
 
 _ONES = (1, 1, 1)
-_counts: dict[str, int] = {}
-
-
-def launch_count() -> int:
-    """Return how many launches of this process went through the library."""
-    return sum(_counts.values())
 
 
 def launch(
@@ -267,6 +312,11 @@ def pack_array(array: Description) -> bytes:
         return _TENSOR.pack(array.data, *array.shape, *rest, *array.strides, *rest, rank, array.dtype, array.device, 0)
     except struct.error as exc:
         raise ArgumentError(f"an array can't be passed to a kernel: {exc}") from None
+
+
+def pack_list(address: int, length: int) -> bytes:
+    """Return the ``cutile_tensor`` of a list of arrays whose descriptions are at an address."""
+    return _TENSOR.pack(address, length, *_NO_AXES[1:], *_NO_AXES, 0, 0, -1, _LIST)
 
 
 def pack_value(value: Any, name: str, text: int = 0) -> bytes:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import importlib
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from .build import ensure
 from .errors import DriverError, LibraryError, from_code
+from .fast import FastLaunches, Launch
 
-ABI_VERSION = 1
-NAME = "libcutile_kernels.so"
+ABI_VERSION = 2
 OVERRIDE = "CUTILE_KERNELS_LIBRARY"
 """Environment variable that names the library to load."""
 
@@ -24,7 +25,7 @@ typedef struct {
     int32_t ndim;
     int32_t dtype;
     int32_t device;
-    int32_t reserved;
+    int32_t form;
 } cutile_tensor;
 
 typedef struct {
@@ -51,6 +52,7 @@ typedef int32_t cutile_kernel(
     const cutile_value *constants, size_t n_constants,
     const cutile_launch *launch);
 
+uint64_t cutile_kernels_launches(void);
 const char *cutile_kernels_last_error(void);
 const char *cutile_kernels_last_plan(void);
 const char *cutile_kernels_status_name(int32_t code);
@@ -69,6 +71,7 @@ class Library:
         self._ffi: Any = None
         self._lib: Any = None
         self._targets: dict[int, str] = {}
+        self._fast: FastLaunches | None = None
 
     def declare(self, symbols: Iterable[str]) -> None:
         """Make the C functions of kernels known."""
@@ -87,14 +90,13 @@ class Library:
         return self._ffi, self._lib
 
     def path(self) -> Path:
-        """Return where the library is; raises LibraryError when it is nowhere."""
+        """Return where the library is, built if need be; raises LibraryError when there is none."""
         given = os.environ.get(OVERRIDE)
-        places = [Path(given)] if given else [self._root / NAME, self._root / "target" / "release" / NAME]
-        for place in places:
-            if place.is_file():
-                return place
-        where = f"{OVERRIDE} names {given}" if given else f"looked for {' and '.join(map(str, places))}"
-        raise LibraryError(f"the library of kernels is not there ({where}); `transpile build {self._root}` makes it")
+        if not given:
+            return ensure(self._root)
+        if not Path(given).is_file():
+            raise LibraryError(f"the library of kernels is not there ({OVERRIDE} names {given})")
+        return Path(given)
 
     def _load(self) -> None:
         path = self.path()
@@ -111,7 +113,9 @@ class Library:
             raise LibraryError(f"can't load {path}: {exc}") from None
         if version != ABI_VERSION:
             raise LibraryError(f"{path} has version {version} of the interface, not {ABI_VERSION}: build it again")
+        self._fast = FastLaunches(str(path))
         self._ffi, self._lib = ffi, lib
+        _loaded.append(self)
 
     def function(self, symbol: str) -> Any:
         """Return a kernel's C function; raises LibraryError when the library doesn't have it."""
@@ -120,6 +124,16 @@ class Library:
             return getattr(lib, symbol)
         except AttributeError:
             raise LibraryError(f"{self.path()} has no kernel {symbol}: build it again") from None
+
+    def fast(self, symbol: str, roles: str, hints: Sequence[int], device: int) -> Launch | None:
+        """Return a kernel's launch function that needs no packing in Python, if there can be one."""
+        function = self.function(symbol)
+        address = int(self._ffi.cast("uintptr_t", function))
+        return self._fast.make(address, roles, hints, device) if self._fast is not None else None
+
+    def launches(self) -> int:
+        """Return how many launches went through the library since it was loaded; loads nothing."""
+        return int(self._lib.cutile_kernels_launches()) if self._lib is not None else 0
 
     def check(self, status: int) -> None:
         """Raise the exception for a code that isn't 0."""
@@ -146,9 +160,23 @@ class Library:
         return known
 
 
+_loaded: list[Library] = []
+
+
+def launch_count() -> int:
+    """Return how many launches of this process went through libraries of kernels."""
+    return sum(library.launches() for library in _loaded)
+
+
 def _prototypes(symbols: Iterable[str]) -> str:
     return "".join(f"cutile_kernel {symbol};\n" for symbol in symbols)
 
 
-DEFAULT = Library(Path(__file__).resolve().parents[2])
+def _root(package: Path) -> Path:
+    """Return the folder with the crate: two above this package, or ``cutile_kernels`` beside it (as TileGym has it)."""
+    beside = package.parent / "cutile_kernels"
+    return beside if (beside / "Cargo.toml").is_file() else package.parent.parent
+
+
+DEFAULT = Library(_root(Path(__file__).resolve().parent))
 """The library of the folder that this package was copied into."""

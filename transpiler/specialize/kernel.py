@@ -145,9 +145,9 @@ def _list(ev: Evaluator, name: str, p: ListSpec) -> ListVal:
     return ListVal(table, dtype, e.ndim, name, e.shape_constant, e.stride_constant, p.elements_may_alias)
 
 
-def _table_use(name: str, p: ListSpec, used: bool) -> ArrayUse:
+def _table_use(name: str, p: ListSpec, used: bool, element: DType) -> ArrayUse:
     words = 1 + 2 * p.element.ndim
-    return ArrayUse(name, I64, 2, (None, words), (words, 1), True, used)
+    return ArrayUse(name, I64, 2, (None, words), (words, 1), True, used, items=(element, p.element.ndim))
 
 
 def _finish(ev: Evaluator, function: hir.Function, spec: Specialization) -> Kernel:
@@ -157,8 +157,8 @@ def _finish(ev: Evaluator, function: hir.Function, spec: Specialization) -> Kern
     arrays, classes = {}, {}
     for name, p in spec.params.items():
         if isinstance(p, ListSpec) and name in tensors:
-            arrays[name] = _table_use(name, p, tensors[name] in used)
             d = ev.resolve(DType(p.element.dtype, name if p.element.dtype in GENERIC_CLASS else None))
+            arrays[name] = _table_use(name, p, tensors[name] in used, d)
             classes[name] = d.of or ""
         if not isinstance(p, ArraySpec) or name not in tensors:
             continue

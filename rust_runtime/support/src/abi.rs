@@ -3,16 +3,16 @@
 use std::ffi::c_char;
 
 /// The version of this interface; the Python side refuses another one.
-pub const ABI_VERSION: i32 = 1;
+pub const ABI_VERSION: i32 = 2;
 
 /// The highest rank of an array.
 pub const MAX_RANK: usize = 8;
 
-/// An array in device memory. The callee borrows it: the caller keeps it alive until the stream has passed the launch.
+/// An array in device memory, or a list of such arrays. The callee borrows it: the caller keeps it alive until the stream has passed the launch.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct TensorDesc {
-    /// Address of the first element.
+    /// Address of the first element; of a list, the address in host memory of `shape[0]` descriptions.
     pub data: u64,
     /// Extents, in elements; the first `ndim` count.
     pub shape: [i64; MAX_RANK],
@@ -24,8 +24,16 @@ pub struct TensorDesc {
     pub dtype: i32,
     /// Ordinal of the device that the memory is on, or -1 when the caller can't say.
     pub device: i32,
-    /// Zero.
-    pub reserved: i32,
+    /// [`form::ARRAY`] or [`form::LIST`]; of a list, the other fields are not read.
+    pub form: i32,
+}
+
+/// What a [`TensorDesc`] describes.
+pub mod form {
+    /// An array.
+    pub const ARRAY: i32 = 0;
+    /// A list of arrays that agree in rank and element type.
+    pub const LIST: i32 = 1;
 }
 
 /// Tags of [`RawValue`].

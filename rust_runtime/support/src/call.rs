@@ -1,22 +1,25 @@
 //! A call's arguments: read from the caller's memory, checked, and looked at by conditions and generics.
 
+use std::borrow::Cow;
 use std::ffi::CStr;
 
-use super::abi::{Launch, MAX_RANK, RawValue, TensorDesc, flag, kind};
+use super::abi::{Launch, MAX_RANK, RawValue, TensorDesc, flag, form, kind};
 use super::dtype::DType;
 use super::facts::{base_divisor, shape_divisor, stride_divisor};
+use super::lists;
 use super::py::Value;
 use super::status::{Failure, Status};
 use super::table::Kernel;
 
 /// The arguments of one call.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Call<'a> {
     /// The kernel that is called.
     pub kernel: &'static Kernel,
     /// Where and how to launch.
     pub launch: &'a Launch,
-    arrays: &'a [TensorDesc],
+    arrays: Cow<'a, [TensorDesc]>,
+    lists: Vec<(usize, &'a [TensorDesc])>,
     scalars: &'a [RawValue],
     constants: &'a [RawValue],
 }
@@ -30,7 +33,7 @@ impl<'a> Call<'a> {
     /// # Safety
     ///
     /// Each pointer is null, or points to as many items as the length beside it says (`launch` to one), which
-    /// stay as they are until the call returns. Texts end with a zero.
+    /// stay as they are until the call returns; so do the descriptions that a list points to. Texts end with a zero.
     pub(crate) unsafe fn read(
         kernel: &'static Kernel,
         arrays: Raw<TensorDesc>,
@@ -48,22 +51,53 @@ impl<'a> Call<'a> {
         // SAFETY: as above, for this version.
         let launch = unsafe { &*launch };
         // SAFETY: the caller's promise.
-        let call = unsafe {
+        let mut call = unsafe {
             Self {
                 kernel,
                 launch,
-                arrays: slice("arrays", arrays, kernel.arrays)?,
+                arrays: Cow::Borrowed(slice("arrays", arrays, kernel.arrays)?),
+                lists: Vec::new(),
                 scalars: slice("scalars", scalars, kernel.scalars)?,
                 constants: slice("constants", constants, kernel.constants)?,
             }
         };
+        // SAFETY: the caller's promise.
+        unsafe { call.read_lists()? };
         call.check()?;
         Ok(call)
     }
 
+    /// Puts a representative of its arrays in the place of each list.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Call::read`].
+    unsafe fn read_lists(&mut self) -> Result<(), Failure> {
+        if self.arrays.iter().all(|array| array.form == form::ARRAY) {
+            return Ok(());
+        }
+        for (index, name) in self.kernel.arrays.iter().enumerate() {
+            let list = self.arrays[index];
+            match list.form {
+                form::ARRAY => continue,
+                form::LIST => {}
+                other => return Err(Failure::new(Status::Value, format!("array `{name}` has unknown form {other}"))),
+            }
+            // SAFETY: the caller's promise.
+            let items = unsafe { lists::items(name, &list)? };
+            lists::check_alike(name, items)?;
+            for item in items {
+                check_array(name, item, self.launch.device)?;
+            }
+            self.lists.push((index, items));
+            self.arrays.to_mut()[index] = lists::representative(items);
+        }
+        Ok(())
+    }
+
     fn check(&self) -> Result<(), Failure> {
         check_launch(self.launch)?;
-        for (name, array) in self.kernel.arrays.iter().zip(self.arrays) {
+        for (name, array) in self.kernel.arrays.iter().zip(self.arrays.iter()) {
             check_array(name, array, self.launch.device)?;
         }
         for (name, value) in self.kernel.scalars.iter().zip(self.scalars) {
@@ -75,18 +109,23 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// An array's description.
-    pub fn array(&self, index: usize) -> &'a TensorDesc {
+    /// An array's description; of a list, that of an array with the facts which all its arrays have.
+    pub fn array(&self, index: usize) -> &TensorDesc {
         &self.arrays[index]
     }
 
+    /// The arrays of a list, `None` for an array.
+    pub fn list(&self, index: usize) -> Option<&'a [TensorDesc]> {
+        self.lists.iter().find(|(position, _)| *position == index).map(|(_, items)| *items)
+    }
+
     /// An array's extents, which fit into 32 bits.
-    pub fn shape(&self, index: usize) -> &'a [i64] {
+    pub fn shape(&self, index: usize) -> &[i64] {
         &self.arrays[index].shape[..self.rank_of(index)]
     }
 
     /// An array's strides, which fit into 32 bits.
-    pub fn strides(&self, index: usize) -> &'a [i64] {
+    pub fn strides(&self, index: usize) -> &[i64] {
         &self.arrays[index].strides[..self.rank_of(index)]
     }
 

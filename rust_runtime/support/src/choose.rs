@@ -40,7 +40,7 @@ impl Argument {
 }
 
 /// The entry that serves a call.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Chosen {
     /// Its position in the kernel's table.
     pub index: usize,
@@ -113,13 +113,21 @@ fn try_entry(call: &Call<'_>, entry: &Entry) -> Result<Vec<Argument>, Miss> {
 
 fn ranks(call: &Call<'_>, entry: &Entry) -> Result<(), Miss> {
     for param in entry.params {
-        if let Param::Array { index, extents, .. } = param {
-            let (given, wanted) = (call.rank_of(*index), extents.len());
-            if given != wanted {
-                let name = call.kernel.arrays[*index];
-                let message = format!("array `{name}` has rank {given}, and was translated for rank {wanted}");
-                return Err(Miss::new(Stage::Rank, Status::Rank, message));
-            }
+        let (index, wanted, is_list) = match param {
+            Param::Array { index, extents, .. } => (*index, extents.len(), false),
+            Param::List { index, rank, .. } => (*index, *rank, true),
+            Param::Scalar { .. } => continue,
+        };
+        let name = call.kernel.arrays[index];
+        if call.list(index).is_some() != is_list {
+            let (given, wanted) = if is_list { ("an array", "a list") } else { ("a list", "an array") };
+            let message = format!("`{name}` is {given}, and was translated for {wanted}");
+            return Err(Miss::new(Stage::Rank, Status::Value, message));
+        }
+        let given = call.rank_of(index);
+        if given != wanted {
+            let message = format!("array `{name}` has rank {given}, and was translated for rank {wanted}");
+            return Err(Miss::new(Stage::Rank, Status::Rank, message));
         }
     }
     Ok(())
@@ -128,7 +136,7 @@ fn ranks(call: &Call<'_>, entry: &Entry) -> Result<(), Miss> {
 /// Whether the arrays' element types are those of the entry's parameters.
 fn types(call: &Call<'_>, entry: &Entry) -> Result<(), Miss> {
     for param in entry.params {
-        let Param::Array { index, element, .. } = param else { continue };
+        let (Param::Array { index, element, .. } | Param::List { index, element, .. }) = param else { continue };
         let known: &[DType] = match element {
             Element::Fixed(dtype) => std::slice::from_ref(dtype),
             Element::Generic(position) => match &entry.generics[*position] {
@@ -208,7 +216,26 @@ fn is_exact(call: &Call<'_>, entry: &Entry) -> bool {
             let mut axes = extents.iter().zip(call.shape(*index));
             !axes.any(|(extent, &given)| given == 1 && matches!(extent, Extent::Dynamic))
         }
-        Param::Scalar { .. } => true,
+        Param::List { .. } | Param::Scalar { .. } => true,
+    })
+}
+
+/// Whether calls that agree in constants, types and facts choose the same entry: no entry's type fixes an extent
+/// other than 1 (the facts say of an extent whether it is 1).
+pub fn facts_decide(call: &Call<'_>) -> bool {
+    let is_small = |entry: &Entry, extent: &Extent| match extent {
+        Extent::Dynamic => true,
+        Extent::Static(value) => *value == 1,
+        Extent::Generic(position) => match evaluate(call, &entry.generics[*position]) {
+            Some(Argument::Size(value)) => value == -1 || value == 1,
+            _ => true,
+        },
+    };
+    call.kernel.entries.iter().all(|entry| {
+        entry.params.iter().all(|param| match param {
+            Param::Array { extents, .. } => extents.iter().all(|extent| is_small(entry, extent)),
+            Param::List { .. } | Param::Scalar { .. } => true,
+        })
     })
 }
 

@@ -63,6 +63,29 @@ impl DType {
         usize::try_from(code).ok().and_then(|index| DType::ALL.get(index)).copied()
     }
 
+    /// The type with this type code, number of bits and number of lanes in DLPack.
+    pub fn from_dlpack(code: u8, bits: u8, lanes: u16) -> Option<DType> {
+        Some(match (code, bits, lanes) {
+            (0, 8, 1) => DType::I8,
+            (0, 16, 1) => DType::I16,
+            (0, 32, 1) => DType::I32,
+            (0, 64, 1) => DType::I64,
+            (1, 8, 1) => DType::U8,
+            (1, 16, 1) => DType::U16,
+            (1, 32, 1) => DType::U32,
+            (1, 64, 1) => DType::U64,
+            (2, 16, 1) => DType::F16,
+            (2, 32, 1) => DType::F32,
+            (2, 64, 1) => DType::F64,
+            (4, 16, 1) => DType::BF16,
+            (6, 8, 1) => DType::Bool,
+            (10, 8, 1) => DType::F8E4M3FN,
+            (12, 8, 1) => DType::F8E5M2,
+            (14, 8, 1) => DType::F8E8M0FNU,
+            _ => return None,
+        })
+    }
+
     /// The type with this name in cuda.tile.
     pub fn from_python(name: &str) -> Option<DType> {
         DType::ALL.iter().copied().find(|dtype| dtype.python() == name)

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Once, OnceLock, PoisonError, RwLock};
 
 use cutile::cuda_async::device_context::Validator;
 use cutile::cuda_core::sys::CUstream;
-use cutile::cuda_core::{Context, Function, Stream, launch_kernel, launch_kernel_pdl};
+use cutile::cuda_core::sys::{CUstreamCaptureStatus, cuMemsetD32Async, cuStreamIsCapturing};
+use cutile::cuda_core::{
+    Context, Function, Stream, free_async, launch_kernel, launch_kernel_pdl, malloc_async, memcpy_htod_async,
+};
 use cutile::cutile_compiler::ast::Module;
 use cutile::cutile_compiler::cuda_tile_runtime_utils::get_gpu_name;
 use cutile::cutile_compiler::specialization::{DivHint, SpecializationBits};
+use cutile::jit_cache::{self, FileSystemJitStore};
 use cutile::tile_kernel::{
     CompileOptions, DebugInfoLevel, ExecutionContext, compile_from_context, validate_launch_checks,
     validate_programmatic_dependent_launch,
@@ -17,10 +21,11 @@ use cutile::tile_kernel::{
 
 use super::abi::{Launch, flag};
 use super::call::Call;
-use super::choose::Chosen;
+use super::choose::{Chosen, facts_decide};
 use super::dispatch::Backend;
 use super::dtype::DType;
 use super::facts::{ArrayFacts, array_bits, array_facts};
+use super::lists;
 use super::py::Value;
 use super::status::{Failure, Status, cutile_kernels_last_plan, guarded, set_plan};
 use super::table::Param;
@@ -30,7 +35,16 @@ pub struct Program {
     ast: fn() -> Module,
     module: &'static str,
     source_hash: &'static str,
+    /// By entry, generics, facts and hints: what the compiler was given.
     compiled: RwLock<BTreeMap<Box<[u64]>, Arc<Compiled>>>,
+    /// By the signature of calls: what was chosen and compiled for them.
+    remembered: RwLock<BTreeMap<Box<[u64]>, Arc<Remembered>>>,
+}
+
+/// A launch that needs nothing but the arguments.
+struct Remembered {
+    chosen: Chosen,
+    compiled: Arc<Compiled>,
 }
 
 struct Compiled {
@@ -41,18 +55,25 @@ struct Compiled {
 impl Program {
     /// The program of the module that `#[cutile::module]` generated `ast` and `source_hash` in.
     pub const fn new(ast: fn() -> Module, module: &'static str, source_hash: &'static str) -> Self {
-        Self { ast, module, source_hash, compiled: RwLock::new(BTreeMap::new()) }
+        Self {
+            ast,
+            module,
+            source_hash,
+            compiled: RwLock::new(BTreeMap::new()),
+            remembered: RwLock::new(BTreeMap::new()),
+        }
     }
 
     fn known(&self, key: &[u64]) -> Option<Arc<Compiled>> {
         self.compiled.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
-    /// Compiles what the call needs; two threads that ask for the same wait for one compilation.
+    /// Compiles what the call needs (or takes it from the cache on disk); two threads that ask for the same wait for one compilation.
     fn compile(&self, call: &Call<'_>, chosen: &Chosen, context: &Arc<Context>) -> Result<Compiled, Failure> {
         // SAFETY: the stream is the caller's, of the primary context; nothing is enqueued here, and the borrow
         // ends with this call.
         let stream = unsafe { Stream::borrow_raw(call.launch.stream as *mut c_void, context) };
+        enable_disk_cache();
         let arrays: Vec<_> = array_params(call, chosen).collect();
         let entry = chosen.entry.name;
         let (function, validator) = compile_from_context(
@@ -62,7 +83,7 @@ impl Program {
             entry,
             &format!("{entry}_entry"),
             chosen.generics.iter().map(|value| value.text()).collect(),
-            arrays.iter().map(|(name, facts)| ((*name).to_owned(), facts.strides.clone())).collect(),
+            arrays.iter().map(|(name, facts)| ((*name).to_owned(), facts.strides.clone())).chain(tables(chosen)).collect(),
             arrays.iter().map(|(name, facts)| ((*name).to_owned(), specialization(facts))).collect(),
             Vec::new(),
             None,
@@ -84,6 +105,25 @@ impl Program {
     }
 }
 
+/// Names the folder in which machine code is kept between processes; `default` is cutile's own folder.
+const DISK_CACHE: &str = "CUTILE_KERNELS_CACHE";
+
+/// Switches cutile's cache on disk on, once, if the environment asks for it. One that can't be opened is done without.
+fn enable_disk_cache() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let opened = match std::env::var_os(DISK_CACHE) {
+            None => return,
+            Some(folder) if folder.is_empty() => return,
+            Some(folder) if folder == "default" => jit_cache::enable_default(),
+            Some(folder) => FileSystemJitStore::new(folder).map(|store| jit_cache::enable(Arc::new(store))),
+        };
+        if let Err(error) = opened {
+            eprintln!("cutile_kernels: the cache that {DISK_CACHE} names can't be used: {error}");
+        }
+    });
+}
+
 /// Everything that the compiled function depends on.
 fn key(call: &Call<'_>, chosen: &Chosen) -> Vec<u64> {
     let Launch { device, occupancy, num_ctas, num_worker_warps, opt_level_plus_one, .. } = *call.launch;
@@ -97,9 +137,17 @@ fn key(call: &Call<'_>, chosen: &Chosen) -> Vec<u64> {
     key.extend(chosen.generics.iter().map(|value| value.bits()));
     key.extend(chosen.entry.params.iter().filter_map(|param| match param {
         Param::Array { index, .. } => Some(array_bits(call, *index)),
-        Param::Scalar { .. } => None,
+        Param::List { .. } | Param::Scalar { .. } => None,
     }));
     key
+}
+
+/// The strides of the tables that lists are passed as.
+fn tables(chosen: &Chosen) -> impl Iterator<Item = (String, Vec<i32>)> {
+    chosen.entry.params.iter().filter_map(|param| match param {
+        Param::List { name, rank, .. } => Some(((*name).to_owned(), vec![1 + 2 * *rank as i32, 1])),
+        Param::Array { .. } | Param::Scalar { .. } => None,
+    })
 }
 
 fn array_params<'a>(call: &'a Call<'_>, chosen: &'a Chosen) -> impl Iterator<Item = (&'static str, ArrayFacts)> + 'a {
@@ -107,7 +155,7 @@ fn array_params<'a>(call: &'a Call<'_>, chosen: &'a Chosen) -> impl Iterator<Ite
         Param::Array { name, index, extents, viewed, .. } => {
             Some((*name, array_facts(call, *index, extents, *viewed, &chosen.generics)))
         }
-        Param::Scalar { .. } => None,
+        Param::List { .. } | Param::Scalar { .. } => None,
     })
 }
 
@@ -174,14 +222,20 @@ fn primary_context(device: i32) -> Result<Arc<Context>, Failure> {
 }
 
 /// The values that are passed to the kernel, each in a slot of its own.
-fn kernel_arguments(call: &Call<'_>, chosen: &Chosen) -> Vec<u64> {
-    let mut slots = Vec::with_capacity(chosen.entry.params.len() * 5);
+fn kernel_arguments(call: &Call<'_>, chosen: &Chosen, tables: &[Table]) -> Vec<u64> {
+    let mut slots = Vec::with_capacity(chosen.entry.params.len() * 9);
+    let mut tables = tables.iter();
     for param in chosen.entry.params {
         match param {
             Param::Array { index, .. } => {
                 slots.push(call.array(*index).data);
                 // Checked to fit into 32 bits; the low half of a slot is what the kernel reads.
                 slots.extend(call.shape(*index).iter().chain(call.strides(*index)).map(|&size| size as u64));
+            }
+            Param::List { index, rank, .. } => {
+                let (rows, width) = (call.list(*index).map_or(0, <[_]>::len), 1 + 2 * *rank);
+                slots.push(tables.next().map_or(0, |table| table.address));
+                slots.extend([rows, width, width, 1].map(|size| size as u64));
             }
             Param::Scalar { index, dtype, .. } => slots.push(scalar_bits(call.scalar(*index), *dtype)),
         }
@@ -211,7 +265,7 @@ fn check_preconditions(call: &Call<'_>, chosen: &Chosen, compiled: &Compiled) ->
         .iter()
         .map(|param| match param {
             Param::Array { index, .. } => call.shape(*index).iter().map(|&extent| extent as i32).collect(),
-            Param::Scalar { .. } => Vec::new(),
+            Param::List { .. } | Param::Scalar { .. } => Vec::new(),
         })
         .collect();
     let [x, y, z] = call.launch.grid;
@@ -219,17 +273,93 @@ fn check_preconditions(call: &Call<'_>, chosen: &Chosen, compiled: &Compiled) ->
         .map_err(|error| Failure::new(Status::Launch, format!("`{}`: {error}", call.kernel.name)))
 }
 
-impl Backend for Program {
-    fn run(&self, call: &Call<'_>, chosen: &Chosen) -> Result<(), Failure> {
+// -- Lists --------------------------------------------------------------------------------------------
+
+/// The table of a list in device memory, there until the stream has passed the launch.
+struct Table {
+    address: u64,
+    stream: Arc<Stream>,
+}
+
+impl Table {
+    /// Makes a table on the stream that the kernel will run on.
+    fn new(words: &[u64], stream: &Arc<Stream>) -> Result<Self, String> {
+        // SAFETY: the stream is valid; the memory is used and freed in its order. The driver has read the words when
+        // the copy returns (it stages memory that isn't pinned).
+        unsafe {
+            let address = malloc_async(words.len() * size_of::<u64>(), stream).map_err(|error| error.to_string())?;
+            let table = Self { address, stream: stream.clone() };
+            if is_captured(stream) {
+                table.fill(words)?;
+            } else {
+                memcpy_htod_async(address, words.as_ptr(), words.len(), stream).map_err(|error| error.to_string())?;
+            }
+            Ok(table)
+        }
+    }
+}
+
+impl Table {
+    /// Writes the words without a copy from this process's memory, which a graph would read again at each replay:
+    /// the values are part of the graph.
+    fn fill(&self, words: &[u64]) -> Result<(), String> {
+        for (index, half) in words.iter().flat_map(|&word| [word as u32, (word >> 32) as u32]).enumerate() {
+            // SAFETY: the table has room for all words.
+            let status = unsafe { cuMemsetD32Async(self.address + 4 * index as u64, half, 1, self.stream.cu_stream()) };
+            if status != 0 {
+                return Err(format!("a list can't be captured (error {status} of the driver)"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        // SAFETY: allocated on this stream; whatever uses it was enqueued before. An error has nowhere to go.
+        let _ = unsafe { free_async(self.address, &self.stream) };
+    }
+}
+
+fn is_captured(stream: &Arc<Stream>) -> bool {
+    let mut status: CUstreamCaptureStatus = 0;
+    // SAFETY: the stream is valid, the status is written to.
+    let asked = unsafe { cuStreamIsCapturing(stream.cu_stream(), &raw mut status) };
+    asked != 0 || status != 0
+}
+
+fn list_tables(call: &Call<'_>, chosen: &Chosen, context: &Arc<Context>) -> Result<Vec<Table>, String> {
+    let wanted = chosen.entry.params.iter().filter_map(|param| match param {
+        Param::List { index, .. } => call.list(*index),
+        Param::Array { .. } | Param::Scalar { .. } => None,
+    });
+    wanted
+        .map(|items| {
+            // SAFETY: the stream is the caller's, of the primary context; the borrow ends with the launch.
+            let stream = unsafe { Stream::borrow_raw(call.launch.stream as *mut c_void, context) };
+            Table::new(&lists::table(items), &stream)
+        })
+        .collect()
+}
+
+// -- Launch -------------------------------------------------------------------------------------------
+
+impl Program {
+    fn enqueue(
+        &self,
+        call: &Call<'_>,
+        chosen: &Chosen,
+        compiled: &Compiled,
+        context: &Arc<Context>,
+    ) -> Result<(), Failure> {
         let failed = |error: String| Failure::new(Status::Launch, format!("`{}`: {error}", call.kernel.name));
-        let context = primary_context(call.launch.device)?;
-        let compiled = self.function(call, chosen, &context)?;
-        check_preconditions(call, chosen, &compiled)?;
+        check_preconditions(call, chosen, compiled)?;
         let dependent = call.launch.flags & flag::DEPENDENT_LAUNCH != 0;
         if dependent {
             validate_programmatic_dependent_launch(call.launch.device as usize).map_err(|e| failed(e.to_string()))?;
         }
-        let mut slots = kernel_arguments(call, chosen);
+        let tables = list_tables(call, chosen, context).map_err(failed)?;
+        let mut slots = kernel_arguments(call, chosen, &tables);
         let mut params: Vec<*mut c_void> = slots.iter_mut().map(|slot| std::ptr::from_mut(slot).cast()).collect();
         let [x, y, z] = call.launch.grid;
         let stream = call.launch.stream as CUstream;
@@ -242,6 +372,28 @@ impl Backend for Program {
             let launch = if dependent { launch_kernel_pdl } else { launch_kernel };
             launch(function, (x, y, z), (1, 1, 1), 0, stream, &mut params).map_err(|error| failed(error.to_string()))
         }
+    }
+}
+
+impl Backend for Program {
+    fn run_again(&self, call: &Call<'_>, signature: &[u64]) -> Option<Result<(), Failure>> {
+        let known = self.remembered.read().unwrap_or_else(PoisonError::into_inner).get(signature).cloned()?;
+        let enqueue = |context| self.enqueue(call, &known.chosen, &known.compiled, &context);
+        Some(primary_context(call.launch.device).and_then(enqueue))
+    }
+
+    fn run(&self, call: &Call<'_>, chosen: Chosen, signature: Vec<u64>) -> Result<(), Failure> {
+        let context = primary_context(call.launch.device)?;
+        let compiled = self.function(call, &chosen, &context)?;
+        self.enqueue(call, &chosen, &compiled, &context)?;
+        if facts_decide(call) {
+            let known = Arc::new(Remembered { chosen, compiled });
+            self.remembered
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(signature.into_boxed_slice(), known);
+        }
+        Ok(())
     }
 }
 

@@ -33,8 +33,11 @@ pub mod dispatch;
 pub mod dtype;
 pub mod facts;
 pub mod launch;
+pub mod lists;
 pub mod plan;
 pub mod py;
+pub mod python;
+pub mod signature;
 pub mod status;
 pub mod table;
 

@@ -14,6 +14,9 @@ pub fn describe(call: &Call<'_>, chosen: &Chosen) -> String {
     let mut strides = Vec::new();
     let mut specs = Vec::new();
     for param in chosen.entry.params {
+        if let Param::List { name, rank, .. } = param {
+            strides.push(format!("[\"{name}\", [{}, 1]]", 1 + 2 * rank));
+        }
         let Param::Array { name, index, extents, viewed, .. } = param else { continue };
         let facts = array_facts(call, *index, extents, *viewed, &chosen.generics);
         strides.push(format!("[\"{name}\", {:?}]", facts.strides));

@@ -71,6 +71,18 @@ pub enum Param {
         /// Whether tiles are loaded and stored through views of it.
         viewed: bool,
     },
+    /// A list of arrays as `&Tensor<i64, { [-1, W] }>`: a table on the device with a row of 64-bit words for each
+    /// array, its address, its extents and its strides.
+    List {
+        /// The parameter's name in Rust.
+        name: &'static str,
+        /// Which array.
+        index: usize,
+        /// The element type of the arrays.
+        element: Element,
+        /// The rank of the arrays.
+        rank: usize,
+    },
     /// A scalar.
     Scalar {
         /// The parameter's name in Rust.

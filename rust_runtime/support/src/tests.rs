@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 
-use super::abi::{Launch, MAX_RANK, Payload, RawValue, TensorDesc, kind};
+use super::abi::{Launch, MAX_RANK, Payload, RawValue, TensorDesc, form, kind};
 use super::call::Call;
 use super::choose::{Argument, Chosen, choose, dtype, flag, size};
 use super::dtype::DType;
@@ -89,7 +89,7 @@ fn array(dtype: DType, shape: &[i64], strides: &[i64]) -> TensorDesc {
         ndim: shape.len() as i32,
         dtype: dtype as i32,
         device: 0,
-        reserved: 0,
+        form: form::ARRAY,
     }
 }
 

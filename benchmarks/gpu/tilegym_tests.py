@@ -1,0 +1,103 @@
+"""TileGym's own tests with both backends in one run, compared: results/tilegym_tests.json.
+
+    python tilegym_tests.py --out DIR [-n WORKERS] [--limit SECONDS] [TEST..]
+
+A test passes with ``cutile-rs`` only if our library launched something in it, or if the reference launches nothing in
+it either (dropout without training, arguments that are refused).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import machine
+
+HERE = Path(__file__).resolve().parent
+OUTCOMES = ("passed", "failed", "skipped")
+
+
+def main() -> int:
+    """Run, compare, print a table; the exit status says whether something passes with the reference only."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tests", nargs="*", default=["tests/ops"])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("-n", "--workers", default="12")
+    parser.add_argument("--limit", type=float, default=480)
+    parser.add_argument("--from-log", type=Path, help="compare an earlier run")
+    options = parser.parse_args()
+    log = options.from_log or options.out / "tilegym_tests.jsonl"
+    if options.from_log is None:
+        options.out.mkdir(parents=True, exist_ok=True)
+        _run(log, options)
+    result = compare([json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()])
+    machine.write(options.out / "tilegym_tests.json", result)
+    print(table(result))
+    return int(any(row["only_cutile_passes"] for row in result["files"]))
+
+
+def _run(log: Path, options: argparse.Namespace) -> None:
+    environment = os.environ | {
+        "DISABLE_FALLBACK": "1",
+        "TILEGYM_DISABLE_AUTOTUNE": "1",
+        "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE / "kernels"), os.environ.get("PYTHONPATH", "")]),
+    }
+    command = [
+        sys.executable, "-m", "pytest", "-q", "-p", "plugin", "-p", "no:cacheprovider",
+        "--backend-log", str(log), "-n", options.workers, "--dist", "worksteal",
+        "--timeout", "100", "--tb=short", "-W", "ignore", *options.tests,
+    ]  # fmt: skip
+    try:
+        subprocess.run(command, cwd=HERE, env=environment, check=False, timeout=options.limit)
+    except subprocess.TimeoutExpired:
+        print(f"stopped after {options.limit:.0f} s: what had run by then is compared")
+
+
+def compare(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Put the outcomes of both backends beside each other, by file."""
+    idle = {_pair(row["test"]) for row in rows if row["backend"] == "cutile" and not row["reference_launches"]}
+    files: dict[str, dict[str, Any]] = {}
+    passed: dict[str, dict[str, set[str]]] = {}
+    for row in rows:
+        file = "tests/" + row["test"].partition("::")[0].partition("tests/")[2]
+        entry = files.setdefault(file, _empty(file))
+        which = "cutile" if row["backend"] == "cutile" else "cutile_rs"
+        outcome = row["outcome"]
+        if which == "cutile_rs" and outcome == "passed" and not row["launches"] and _pair(row["test"]) not in idle:
+            outcome = "failed"
+        entry[which][outcome] += 1
+        if outcome == "passed":
+            passed.setdefault(file, {"cutile": set(), "cutile_rs": set()})[which].add(_pair(row["test"]))
+    for file, entry in files.items():
+        both = passed.get(file, {"cutile": set(), "cutile_rs": set()})
+        entry["only_cutile_passes"] = sorted(both["cutile"] - both["cutile_rs"])
+    return {"files": [files[name] for name in sorted(files)]}
+
+
+def _empty(file: str) -> dict[str, Any]:
+    zero = dict.fromkeys(OUTCOMES, 0)
+    operator = Path(file).stem.removeprefix("test_")
+    return {"file": file, "operator": operator, "cutile": dict(zero), "cutile_rs": dict(zero), "only_cutile_passes": []}
+
+
+def _pair(test: str) -> str:
+    """The same test's name for both backends."""
+    return test.replace("cutile_rs", "cutile").replace("cutile-rs", "cutile")
+
+
+def table(result: dict[str, Any]) -> str:
+    """Both columns for each test file."""
+    lines = [f"{'file':52} {'cutile p/f/s':>16} {'cutile-rs p/f/s':>16}  only cutile passes"]
+    for row in result["files"]:
+        cells = ["/".join(str(row[which][o]) for o in OUTCOMES) for which in ("cutile", "cutile_rs")]
+        lines.append(f"{row['file']:52} {cells[0]:>16} {cells[1]:>16}  {len(row['only_cutile_passes'])}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

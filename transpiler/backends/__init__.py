@@ -1,0 +1,1 @@
+"""Translated kernels as backends of other libraries."""

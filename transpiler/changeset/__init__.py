@@ -1,0 +1,1 @@
+"""A changeset for a checkout of TileGym: translated operators laid out as its own Rust ports are."""
