@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,7 +40,9 @@ def changeset(
         write_evidence(results, evidence)
     print(f"{len(changed)} files changed in {checkout.as_posix()}" if changed else "nothing to change")
     report = assemble.report(results, seconds=0.0)
-    bad = [c for o in report.operators for k in o.kernels for e in k.entries for c in e.checks if c.verdict == "differs"]
+    bad = [
+        c for o in report.operators for k in o.kernels for e in k.entries for c in e.checks if c.verdict == "differs"
+    ]
     return 1 if bad else 0
 
 
@@ -66,7 +68,7 @@ def write(results: Results, checkout: Path) -> list[str]:
     files = layout.shared_files()
     for name in names:
         files |= layout.operator_files(name, results.translations[name].files, _present(checkout, names))
-    edits = {
+    edits: dict[str, Callable[[str], str]] = {
         f"{layout.CRATE}/Cargo.toml": layout.cargo_toml,
         f"{layout.CRATE}/src/lib.rs": lambda text: layout.lib_rs(text, names),
         f"{layout.ROOT}/__init__.py": lambda text: layout.package_init(text, names),

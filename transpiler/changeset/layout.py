@@ -24,10 +24,12 @@ REMOVED = (f"{ROOT}/ffi_util.rs",)
 _LICENSE = "SPDX-License-Identifier: MIT\n"
 _RUST_HEADER = f"// {_LICENSE}//\n"
 _PYTHON_HEADER = f"# {_LICENSE}\n"
-_OURS = "crate::support"
+_CRATE_DOC = """\
+//! One library with all cutile-rs kernels; each operator has its kernels and their C interface in
+//! ../<op>_kernel. To add one: its two files there, and two lines here."""
 _REGISTERED = re.compile(r"^    from \. import (\w+)\b.*\n", re.MULTILINE)
 _MODULE = re.compile(r'#\[path = "\.\./\.\./(\w+)_kernel/ffi\.rs"\]')
-_PINS = re.compile(r'^(cutile(?:-compiler|-macro)?|cuda-core|cuda-async) = .*\n', re.MULTILINE)
+_PINS = re.compile(r"^(cutile(?:-compiler|-macro)?|cuda-core|cuda-async) = .*\n", re.MULTILINE)
 
 
 def shared_files() -> dict[str, str]:
@@ -95,10 +97,7 @@ def lib_rs(text: str, operators: Iterable[str]) -> str:
     """Return the crate's root with the operators, and with those of ours that it has."""
     known = _MODULE.findall(text) if "pub mod support;" in text else []
     header = text[: text.index("\n\n")] if text.startswith("// SPDX") else _RUST_HEADER.rstrip("\n")
-    lines = [
-        header, "", "//! One library with all cutile-rs kernels; each operator has its kernels and their C interface in",
-        "//! ../<op>_kernel. To add one: its two files there, and two lines here.", "", "pub mod support;",
-    ]  # fmt: skip
+    lines = [header, "", _CRATE_DOC, "", "pub mod support;"]
     for name in sorted({*known, *operators}):
         module = crate_module(name)
         for part in ("kernel", "ffi"):

@@ -88,7 +88,7 @@ def _adapt_interfaces() -> None:
     for name, module in list(sys.modules.items()):
         is_interface = name.startswith("tilegym.ops.") and name.count(".") == 2
         if is_interface and getattr(module, "get_current_backend", None) is selector.get_current_backend:
-            module.get_current_backend = configured_backend
+            vars(module)["get_current_backend"] = configured_backend
 
 
 def _relink(module: types.ModuleType, originals: dict[str, types.ModuleType]) -> None:

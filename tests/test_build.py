@@ -1,0 +1,144 @@
+"""``transpile build`` and the lazy build: when cargo runs, what a failure leaves, one build at a time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from transpiler import cli
+from transpiler.runtime import build
+from transpiler.runtime.errors import LibraryError
+
+# Stands in for cargo: makes a "library" of the sources, or fails as rustc does; notes each run.
+_CARGO = """\
+#!{python}
+import json, pathlib, sys, time
+root = pathlib.Path.cwd()
+with open(root / "runs", "a") as runs:
+    runs.write(" ".join(sys.argv[1:]) + "\\n")
+text = (root / "op/kernel.rs").read_text()
+time.sleep(0.2)
+if "mistake" in text:
+    sys.exit("   Compiling op\\nerror[E0425]: cannot find value `mistake`\\n --> op/kernel.rs:1:1")
+made = root / "target/release/libcutile_kernels.so"
+made.parent.mkdir(parents=True, exist_ok=True)
+made.write_text(text)
+print(json.dumps({{"reason": "compiler-artifact", "filenames": [str(made)]}}))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A crate of one operator, and a cargo that needs no compiler."""
+    files = {
+        "Cargo.toml": "[package]\n", "src/lib.rs": '#[path = "../op/mod.rs"]\npub mod op;\n', "op/mod.rs": "",
+        "op/kernel.rs": "one", "other/kernel.rs": "no operator of the crate",
+    }  # fmt: skip
+    for name, text in files.items():
+        path = tmp_path / "dir" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    cargo = tmp_path / "bin" / "cargo"
+    cargo.parent.mkdir()
+    cargo.write_text(_CARGO.format(python=sys.executable))
+    cargo.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{cargo.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv(build.AUTOBUILD, raising=False)
+    return tmp_path / "dir"
+
+
+def _runs(folder: Path) -> int:
+    runs = folder / "runs"
+    return len(runs.read_text().splitlines()) if runs.is_file() else 0
+
+
+def test_only_a_changed_source_is_a_reason_to_build(folder: Path) -> None:
+    first = build.build(folder, {})
+    assert first.built and first.path == folder / "libcutile_kernels.so" and first.path.read_text() == "one"
+    assert not build.build(folder, {}).built
+    (folder / "op/kernel.rs").touch()
+    (folder / "other/kernel.rs").write_text("changed")
+    assert build.ensure(folder) == first.path and _runs(folder) == 1
+    (folder / "op/kernel.rs").write_text("two")
+    assert build.ensure(folder).read_text() == "two"
+    (folder / "op/more.rs").write_text("a new file")
+    assert build.build(folder, {}).built and _runs(folder) == 3
+
+
+def test_a_failed_build_says_why_and_keeps_the_library(folder: Path) -> None:
+    build.build(folder, {})
+    (folder / "op/kernel.rs").write_text("mistake")
+    for _ in range(2):
+        with pytest.raises(build.BuildError, match=r"(?s)cargo could not build .*\nerror\[E0425\].*op/kernel.rs:1:1"):
+            build.ensure(folder)
+    assert (folder / "libcutile_kernels.so").read_text() == "one"
+    assert not build.is_fresh(folder)
+
+
+def test_two_at_once_build_once(folder: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from transpiler.runtime import build; build.build(Path(sys.argv[1]), {})"
+    )
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda _: subprocess.run([sys.executable, "-c", code, str(folder)], check=True), range(3)))
+    assert _runs(folder) == 1
+
+
+def test_the_library_is_taken_as_it_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(build.AUTOBUILD, "0")
+    with pytest.raises(LibraryError, match=r"`transpile build .*dir` makes it"):
+        build.ensure(folder)
+    (folder / "libcutile_kernels.so").write_text("given")
+    assert build.ensure(folder).read_text() == "given" and _runs(folder) == 0
+    monkeypatch.delenv(build.AUTOBUILD)
+    (folder / "Cargo.toml").unlink()  # deployed without sources
+    assert build.ensure(folder).read_text() == "given" and _runs(folder) == 0
+
+
+def test_without_cargo(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(build.BuildError, match="`cargo` was not found: install Rust"):
+        build.ensure(folder)
+
+
+# -- The command --------------------------------------------------------------------------------------
+
+_KERNEL = textwrap.dedent(
+    """
+    import cuda.tile as ct
+
+    @ct.kernel
+    def double(x, N: ct.Constant[int]):
+        ct.store(x, (ct.bid(0),), ct.load(x, (ct.bid(0),), (N,)) * 2)
+    """
+)
+
+
+@pytest.fixture
+def translated(tmp_path: Path, folder: Path) -> Path:
+    """A folder that transpile wrote; the stand-in for cargo reads op/kernel.rs."""
+    (tmp_path / "op.py").write_text(_KERNEL)
+    assert cli.main([str(tmp_path / "op.py"), "-o", str(tmp_path / "out"), "--no-verify"]) == 0
+    return tmp_path / "out"
+
+
+def test_the_command(translated: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert cli.main(["build", str(translated)]) == 0
+    assert capsys.readouterr().out.startswith(f"built {translated}/libcutile_kernels.so in ")
+    assert cli.main(["build", str(translated)]) == 0
+    assert capsys.readouterr().out == f"{translated}/libcutile_kernels.so is up to date\n"
+    (translated / "op/kernel.rs").write_text("mistake")
+    assert cli.main(["build", str(translated)]) == 1
+    assert "error[E0840]" in (said := capsys.readouterr().err) and "cannot find value `mistake`" in said
+
+
+def test_the_command_wants_a_folder_of_transpile(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["build", str(folder)]) == 2
+    assert "E0821" in capsys.readouterr().err
