@@ -15,7 +15,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock build_backend/backend.py $(shell find rust
 CARGO := $(BIN)/python build_backend/cargo.py
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test lint lint-python lint-rust test-rust test-python browser setup clean
+.PHONY: demo test lint lint-python lint-rust test-rust test-python browser setup clean gpu-pack
 
 demo: setup
 	@mkdir -p out
@@ -63,6 +63,17 @@ $(STAMPS)/extension: $(STAMPS)/requirements $(RUST_SOURCES)
 	@echo "Setting up $(VENV): building the compiler extension (2 to 5 minutes the first time)"
 	@$(PIP) --no-build-isolation -e '.[dev]'
 	@touch $@
+
+# What a GPU machine without internet needs for benchmarks/gpu: .dev/gpu and .dev/cu.tar.xz.
+# CHECKOUT is a clone of TileGym's repository, whose tests are run.
+CHECKOUT ?= TileGym
+GPU_OUT := out/gpu
+
+gpu-pack: setup
+	$(BIN)/transpile batch tilegym-tests -o $(GPU_OUT) --json out/gpu.json || test $$? = 3
+	$(BIN)/transpile benchmarks/gpu/launch_kernels.py --spec benchmarks/gpu/launch_kernels.toml -o $(GPU_OUT)
+	$(BIN)/transpile build $(GPU_OUT)
+	$(BIN)/python benchmarks/gpu/pack.py $(GPU_OUT) --tests $(CHECKOUT) -o .dev/gpu --toolchain
 
 clean:
 	rm -rf $(VENV) target out

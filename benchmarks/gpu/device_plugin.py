@@ -274,14 +274,15 @@ def profiled(
 
 # -- Machine code -------------------------------------------------------------------------------------
 
-_seen: set[Path] = set()
+_seen: dict[Path, int] = {}
 
 
 def new_cubins() -> list[bytes]:
-    """Our machine code that came into the cache on disk since the last time."""
-    files = {path for path in Path(os.environ["CUTILE_KERNELS_CACHE"]).rglob("*") if path.is_file()}
-    new = sorted(files - _seen)
-    _seen.update(files)
+    """Our machine code that came into the cache on disk, or was taken from it, since the last time."""
+    paths = [path for path in Path(os.environ["CUTILE_KERNELS_CACHE"]).rglob("*") if path.is_file()]
+    used = {path: path.stat().st_mtime_ns for path in paths}  # a hit refreshes it
+    new = sorted(path for path, time in used.items() if _seen.get(path) != time)
+    _seen.update(used)
     found = [path.read_bytes() for path in new]
     return [data[data.index(b"\x7fELF") :] for data in found if b"\x7fELF" in data]
 

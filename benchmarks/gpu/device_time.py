@@ -30,13 +30,19 @@ def main() -> None:
     parser.add_argument("--quota", default="8")
     parser.add_argument("--limit", type=float, default=300, help="seconds for each pass")
     parser.add_argument("-n", "--workers", default="12", help="processes that compile before that")
-    parser.add_argument("--from-log", type=Path, help="use an earlier run")
+    parser.add_argument(
+        "--caches", type=Path, help="folder with `ours` and `theirs`: machine code that is there already"
+    )
+    parser.add_argument(
+        "--from-log", type=Path, nargs="+", help="use earlier runs; of a configuration, the last counts"
+    )
     options = parser.parse_args()
-    log = options.from_log or options.out / "device_time.jsonl"
+    logs = options.from_log or [options.out / "device_time.jsonl"]
     if options.from_log is None:
         options.out.mkdir(parents=True, exist_ok=True)
-        _run(log, options)
-    result = summary([json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()])
+        _run(logs[0], options)
+    rows = [json.loads(line) for log in logs for line in log.read_text(encoding="utf-8").splitlines()]
+    result = summary(list({row.get("config", row.get("key")): row for row in rows}.values()))
     machine.write(options.out / "device_time.json", result)
     print(table(result))
 
@@ -56,6 +62,11 @@ def _run(log: Path, options: argparse.Namespace) -> None:
             sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "device_plugin", "-p", "no:cacheprovider",
             "--tb=line", "-W", "ignore", "--device-log", str(log), "--quota", options.quota, *tests,
         ]  # fmt: skip
+        if options.caches is not None:
+            caches = str(options.caches)
+            environment |= {"CUTILE_KERNELS_CACHE": f"{caches}/ours", "CUDA_TILE_CACHE_DIR": f"{caches}/theirs"}
+            _pytest([*command, "-k", "not perf", "--timeout", "20"], environment, options.limit)
+            return
         parallel = ["--compile-only", "-n", options.workers, "--dist", "loadfile", "--timeout", "100"]
         _pytest([*command, *parallel], environment, options.limit)
         for cache in sorted(Path(caches).glob("ours-*")):

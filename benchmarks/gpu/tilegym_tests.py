@@ -28,7 +28,8 @@ def main() -> int:
     parser.add_argument("tests", nargs="*", default=["tests/ops"])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("-n", "--workers", default="12")
-    parser.add_argument("--limit", type=float, default=480)
+    parser.add_argument("--limit", type=float, default=480, help="seconds for all tests")
+    parser.add_argument("--timeout", default="100", help="seconds for one test")
     parser.add_argument("--from-log", type=Path, help="compare an earlier run")
     options = parser.parse_args()
     log = options.from_log or options.out / "tilegym_tests.jsonl"
@@ -49,8 +50,9 @@ def _run(log: Path, options: argparse.Namespace) -> None:
     }
     command = [
         sys.executable, "-m", "pytest", "-q", "-p", "plugin", "-p", "no:cacheprovider",
-        "--backend-log", str(log), "-n", options.workers, "--dist", "worksteal",
-        "--timeout", "100", "--tb=short", "-W", "ignore", *options.tests,
+        "--backend-log", str(log), "-n", options.workers, "--dist", "load",
+        "--maxschedchunk", "1",
+        "--timeout", options.timeout, "--tb=short", "-W", "ignore", *options.tests,
     ]  # fmt: skip
     try:
         subprocess.run(command, cwd=HERE, env=environment, check=False, timeout=options.limit)
@@ -64,9 +66,9 @@ def compare(rows: list[dict[str, Any]]) -> dict[str, Any]:
     files: dict[str, dict[str, Any]] = {}
     passed: dict[str, dict[str, set[str]]] = {}
     for row in rows:
-        file = "tests/" + row["test"].partition("::")[0].partition("tests/")[2]
+        file = _file(row["test"])
         entry = files.setdefault(file, _empty(file))
-        which = "cutile" if row["backend"] == "cutile" else "cutile_rs"
+        which = _which(row)
         outcome = row["outcome"]
         if which == "cutile_rs" and outcome == "passed" and not row["launches"] and _pair(row["test"]) not in idle:
             outcome = "failed"
@@ -75,8 +77,18 @@ def compare(rows: list[dict[str, Any]]) -> dict[str, Any]:
             passed.setdefault(file, {"cutile": set(), "cutile_rs": set()})[which].add(_pair(row["test"]))
     for file, entry in files.items():
         both = passed.get(file, {"cutile": set(), "cutile_rs": set()})
-        entry["only_cutile_passes"] = sorted(both["cutile"] - both["cutile_rs"])
+        ran = {which: {_pair(row["test"]) for row in rows if _which(row) == which} for which in both}
+        entry["only_cutile_passes"] = sorted((both["cutile"] - both["cutile_rs"]) & ran["cutile_rs"])
+        entry["not_run_with_both"] = sum(_file(test) == file for test in ran["cutile"] ^ ran["cutile_rs"])
     return {"files": [files[name] for name in sorted(files)]}
+
+
+def _file(test: str) -> str:
+    return "tests/" + test.partition("::")[0].partition("tests/")[2]
+
+
+def _which(row: dict[str, Any]) -> str:
+    return "cutile" if row["backend"] == "cutile" else "cutile_rs"
 
 
 def _empty(file: str) -> dict[str, Any]:

@@ -114,6 +114,9 @@ class _Codemod(cst.CSTTransformer):
         if not m.matches(updated_node, m.Comparison(left=_NAMES, comparisons=[m.ComparisonTarget()])):
             return updated_node
         target = updated_node.comparisons[0]
+        if isinstance(target.operator, cst.In | cst.NotIn) and isinstance(target.comparator, cst.Tuple | cst.List):
+            joined = _joined(target.comparator)
+            return updated_node.with_changes(comparisons=[target.with_changes(comparator=joined)])
         if _text(target.comparator) != REFERENCE or not isinstance(target.operator, cst.Equal | cst.NotEqual):
             return updated_node
         operator = cst.In() if isinstance(target.operator, cst.Equal) else cst.NotIn()
@@ -131,6 +134,16 @@ class _Codemod(cst.CSTTransformer):
         if REFERENCE in compared and m.findall(original_node.body, _REFERENCE_PACKAGE):
             return _with_branch(original_node, updated_node)
         return updated_node
+
+
+def _joined(names: cst.Tuple | cst.List) -> cst.Tuple | cst.List:
+    """Add the backend after the reference in a list of names."""
+    texts = [_text(element.value) for element in names.elements]
+    if REFERENCE not in texts or BACKEND in texts:
+        return names
+    place = texts.index(REFERENCE)
+    added = cst.Element(cst.SimpleString(f'"{BACKEND}"'))
+    return names.with_changes(elements=[*names.elements[: place + 1], added, *names.elements[place + 1 :]])
 
 
 def _compared(test: cst.BaseExpression) -> set[str]:

@@ -1,0 +1,215 @@
+"""``transpile changeset``: a checkout of TileGym, made of the installed package, gets operators of ours."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from transpiler import cli
+from transpiler.changeset import layout
+from transpiler.changeset.test_backends import add_backend
+
+# -- Tests with one more backend ----------------------------------------------------------------------
+
+
+def _changed(before: str) -> str:
+    after = add_backend(dedent(before).lstrip("\n"))
+    assert add_backend(after) == after, "a second run changes something"
+    return after
+
+
+def test_the_backend_joins_a_list_after_what_extends_it() -> None:
+    before = """
+        import pytest
+        from tilegym.backend import is_backend_available
+
+
+        class Test_Op:  # the author's comment
+            _backends = ["cutile"]
+            if is_backend_available("tilecpp"):
+                _backends = _backends + ["tilecpp"]
+            _perf = _backends + ['pytorch']
+        """
+    after = (
+        dedent(before)
+        .lstrip("\n")
+        .replace(
+            "    _perf",
+            '    if is_backend_available("cutile-rs"):\n        _backends = _backends + ["cutile-rs"]\n    _perf',
+        )
+    )
+    assert _changed(before) == after
+
+
+def test_a_list_without_the_reference_and_one_with_the_backend_stay() -> None:
+    source = '_backends = ["triton"]\nothers = ["cutile"]\n_backends = ["cutile", "cutile-rs"]\n'
+    assert _changed(source) == source
+
+
+def test_an_import_is_added_where_it_is_missing() -> None:
+    after = _changed('import pytest\nimport torch\n\n_backends = ["cutile"]\n')
+    assert after.startswith("import pytest\nimport torch\nfrom tilegym.backend import is_backend_available\n\n")
+
+
+def test_limits_of_the_reference_hold_and_those_of_the_old_ports_go() -> None:
+    before = """
+        def test(backend, framework, transpose):
+            if backend == "cutile" and transpose:
+                pytest.skip("no")
+            if backend == "cutile-rs":
+                if transpose:
+                    pytest.skip("no")
+            if backend not in ("cutile", "other"):
+                return
+            if framework != "cutile" or backend == "cutile-rs":
+                run()
+        """
+    after = """
+        def test(backend, framework, transpose):
+            if backend in ("cutile", "cutile-rs") and transpose:
+                pytest.skip("no")
+            if backend not in ("cutile", "cutile-rs", "other"):
+                return
+            if framework not in ("cutile", "cutile-rs") or backend == "cutile-rs":
+                run()
+        """
+    assert _changed(before) == dedent(after).lstrip("\n")
+
+
+def test_a_branch_that_names_the_references_module_gets_one_beside_it() -> None:
+    before = """
+        def test(backend):
+            if backend == "cutile":
+                fn = lambda: tilegym.ops.cutile.op.op(1)
+            elif backend == "other":
+                fn = other
+            else:
+                skip()
+        """
+    after = """
+        def test(backend):
+            if backend == "cutile":
+                fn = lambda: tilegym.ops.cutile.op.op(1)
+            elif backend == "cutile-rs":
+                fn = lambda: tilegym.ops.cutile_rs.op.op(1)
+            elif backend == "other":
+                fn = other
+            else:
+                skip()
+        """
+    assert _changed(before) == dedent(after).lstrip("\n")
+
+
+def test_functions_of_the_reference_are_looked_up_by_backend() -> None:
+    after = _changed(
+        """
+        import torch
+        from tilegym.ops.cutile.attention import fmha
+
+        def reference(x):
+            return fmha(x)
+
+        def test(x, backend):
+            def call():
+                return fmha(x, fmha=1)
+            assert call()
+        """
+    )
+    assert "return fmha(x)\n" in after and "return _of(backend, fmha)(x, fmha=1)\n" in after
+    assert after.startswith("import importlib\nimport torch\n") and after.count("def _of(backend, function):") == 1
+
+
+# -- The layout ---------------------------------------------------------------------------------------
+
+
+def test_the_crate_moves_to_one_dependency() -> None:
+    old = (
+        '[lib]\nname = "x"\n\n[dependencies]\n# why\ncutile = "=0.2.0"\ncutile-macro = "=0.2.0"\ncuda-core = "=0.2.0"\n'
+    )
+    new = layout.cargo_toml(old)
+    assert new == '[lib]\nname = "x"\n\n[dependencies]\n# why\ncutile = "=0.5.0"\n'
+    assert layout.cargo_toml(new) == new
+
+
+def test_operators_are_registered_once_and_in_order() -> None:
+    old = "if x:\n    from . import bmm  # noqa: F401  (register dispatch entry)\n\nREST = 1\n"
+    new = layout.package_init(old, ["softmax", "attention"])
+    rows = re.findall(r"from \. import (\w+)", new)
+    assert rows == ["attention", "bmm", "softmax"] and new.endswith("\n\nREST = 1\n")
+    assert layout.package_init(new, ["softmax"]) == new
+    root = layout.lib_rs("// SPDX-License\n\nmod matmul {}\n", ["softmax", "support"])
+    assert "matmul" not in root and root.count("#[path") == 4 and "pub mod support__ffi;" in root
+    assert layout.lib_rs(root, ["bmm"]).count("#[path") == 6
+    assert layout.lib_rs(layout.lib_rs(root, ["bmm"]), []) == layout.lib_rs(root, ["bmm"])
+
+
+# -- The command --------------------------------------------------------------------------------------
+
+_TEST = 'from tilegym.backend import is_backend_available\n\n_backends = ["cutile"]\n'
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(folder), "-c", "user.name=x", "-c", "user.email=x@x", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with the installed package as its sources."""
+    try:
+        files = importlib.metadata.files("tilegym") or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    root = tmp_path_factory.mktemp("checkout")
+    for file in files:
+        if str(file).startswith(("tilegym/ops/cutile_rs/", "tilegym/ops/moe_interface.py")) and file.suffix != ".pyc":
+            target = root / "src" / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(str(file.locate()), target)
+    if not files:
+        pytest.skip("TileGym isn't installed")
+    (root / "tests/ops").mkdir(parents=True)
+    (root / "tests/ops/test_softmax.py").write_text(_TEST)
+    (root / "tests/ops/test_rope.py").write_text(_TEST)
+    _git(root, "init", "-q")
+    _git(root, "add", ".")
+    _git(root, "commit", "-qm", "as it is")
+    return root
+
+
+def test_a_changeset(checkout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Six files an operator; the patch applies; a second run changes nothing; everything is Python that compiles."""
+    fresh = tmp_path / "fresh"
+    subprocess.run(["git", "clone", "-q", str(checkout), str(fresh)], check=True)
+    patch = tmp_path / "softmax.patch"
+    command = ["changeset", "softmax", "--no-verify", "--into", str(checkout), "--patch", str(patch)]
+    assert cli.main(command) == 0
+    assert capsys.readouterr().out.endswith(f"files changed in {checkout}\n")
+    first = patch.read_text()
+    assert cli.main(command) == 0
+    assert capsys.readouterr().out.endswith("nothing to change\n") and patch.read_text() == first
+    _git(fresh, "apply", "--check", str(patch))
+    _git(fresh, "apply", str(patch))
+    root = fresh / layout.ROOT
+    changed = set(re.findall(r"^\+\+\+ b/(.+)$", first, re.MULTILINE))
+    assert {f"{layout.ROOT}/softmax_kernel/kernel.rs", f"{layout.ROOT}/softmax_kernel/ffi.rs",
+            f"{layout.ROOT}/softmax.py", f"{layout.CRATE}/src/lib.rs", f"{layout.ROOT}/__init__.py",
+            "tests/ops/test_softmax.py"} <= changed  # fmt: skip
+    assert "tests/ops/test_rope.py" not in changed and not (root / "ffi_util.rs").exists()
+    assert "use crate::softmax_kernel::softmax_kernels;" in (root / "softmax_kernel/ffi.rs").read_text()
+    assert all("cutile-rs" in (root / f"{name}.py").read_text() for name in (*layout.REPLACED, "softmax"))
+    subprocess.run([sys.executable, "-m", "compileall", "-q", str(root)], check=True)
+
+
+def test_what_is_no_checkout_or_no_operator(checkout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["changeset", "softmax", "--into", str(tmp_path)]) == 2
+    assert "E0842" in capsys.readouterr().err
+    assert cli.main(["changeset", "sofmax", "--into", str(checkout)]) == 2
+    assert "E0843" in capsys.readouterr().err
