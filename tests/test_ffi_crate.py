@@ -153,7 +153,7 @@ def test_a_library_of_another_version_is_refused(package: ModuleType, monkeypatc
 
     library = importlib.import_module(f"{package.__name__}._runtime.library")
     monkeypatch.setattr(library, "ABI_VERSION", 99)
-    with pytest.raises(package._runtime.LibraryError, match="version 1 of the interface, not 99"):
+    with pytest.raises(package._runtime.LibraryError, match="version 2 of the interface, not 99"):
         library.Library(library.DEFAULT._root).open()
 
 

@@ -23,10 +23,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    result = {"in_a_row": in_a_row(), "threads": in_threads(), "graph": in_a_graph(), "list_in_a_graph": list_graph(),
-              "refusals": refusals()}  # fmt: skip
-    for name, found in result.items():
-        print(f"{name}: {found}")
+    result = {}
+    for step in (in_a_row, in_threads, in_a_graph, list_graph, refusals):
+        result[step.__name__] = step()
+        print(f"{step.__name__}: {result[step.__name__]}")
     machine.write(options.out / "stress.json", result)
 
 
@@ -114,29 +114,31 @@ def in_a_graph() -> dict[str, Any]:
 
 
 def list_graph() -> dict[str, Any]:
-    """Capture a kernel that takes lists of arrays, and replay it."""
-    torch, runtime, _ = modules()
+    """A kernel that takes lists of arrays can't be captured: it says so, and the capture goes on."""
+    torch, runtime, kernels = modules()
     kernel: Any = importlib.import_module("cutile_kernels.group_gemm._bindings")._group_gemm_kernel
     a, b = ([torch.randn(256, 128, dtype=torch.float16, device="cuda") for _ in range(3)] for _ in range(2))
     c = [torch.zeros(256, 256, dtype=torch.float16, device="cuda") for _ in range(3)]
     hinted = kernel.replace_hints(num_ctas=1, occupancy=1)
-
-    def launch() -> None:
-        runtime.launch(torch.cuda.current_stream(), (132,), hinted, (a, b, c, 128, 128, 128, 132, True))
-
-    launch()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        launch()
-    for out in c:
-        out.zero_()
-    for _ in range(5):
-        graph.replay()
+    args = (a, b, c, 128, 128, 128, 132, True)
+    runtime.launch(torch.cuda.current_stream(), (132,), hinted, args)
     torch.cuda.synchronize()
     for x, y, out in zip(a, b, c, strict=True):
         torch.testing.assert_close(out, x @ y.T, rtol=1e-2, atol=1e-1)
-    return {"arrays": 9, "replays": 5}
+    x, said = torch.zeros(128, dtype=torch.float32, device="cuda"), "captured"
+    runtime.launch(torch.cuda.current_stream(), (1,), kernels.one, (x, 128))
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        try:
+            runtime.launch(torch.cuda.current_stream(), (132,), hinted, args)
+        except runtime.LaunchError:
+            said = "refused"
+        runtime.launch(torch.cuda.current_stream(), (1,), kernels.one, (x, 128))
+    graph.replay()
+    torch.cuda.synchronize()
+    assert torch.all(x == 2).item()
+    return {"arrays": 9, "in_a_graph": said}
 
 
 def refusals() -> dict[str, str]:

@@ -6,7 +6,7 @@ use std::sync::{Arc, Once, OnceLock, PoisonError, RwLock};
 
 use cutile::cuda_async::device_context::Validator;
 use cutile::cuda_core::sys::CUstream;
-use cutile::cuda_core::sys::{CUstreamCaptureStatus, cuMemsetD32Async, cuStreamIsCapturing};
+use cutile::cuda_core::sys::{CUstreamCaptureStatus, cuStreamIsCapturing};
 use cutile::cuda_core::{
     Context, Function, Stream, free_async, launch_kernel, launch_kernel_pdl, malloc_async, memcpy_htod_async,
 };
@@ -83,7 +83,11 @@ impl Program {
             entry,
             &format!("{entry}_entry"),
             chosen.generics.iter().map(|value| value.text()).collect(),
-            arrays.iter().map(|(name, facts)| ((*name).to_owned(), facts.strides.clone())).chain(tables(chosen)).collect(),
+            arrays
+                .iter()
+                .map(|(name, facts)| ((*name).to_owned(), facts.strides.clone()))
+                .chain(tables(chosen))
+                .collect(),
             arrays.iter().map(|(name, facts)| ((*name).to_owned(), specialization(facts))).collect(),
             Vec::new(),
             None,
@@ -284,33 +288,18 @@ struct Table {
 impl Table {
     /// Makes a table on the stream that the kernel will run on.
     fn new(words: &[u64], stream: &Arc<Stream>) -> Result<Self, String> {
+        if is_captured(stream) {
+            // A graph would read the words again at each replay, when they are gone.
+            return Err("a kernel that takes a list can't be captured in a CUDA graph".to_owned());
+        }
         // SAFETY: the stream is valid; the memory is used and freed in its order. The driver has read the words when
         // the copy returns (it stages memory that isn't pinned).
         unsafe {
             let address = malloc_async(words.len() * size_of::<u64>(), stream).map_err(|error| error.to_string())?;
             let table = Self { address, stream: stream.clone() };
-            if is_captured(stream) {
-                table.fill(words)?;
-            } else {
-                memcpy_htod_async(address, words.as_ptr(), words.len(), stream).map_err(|error| error.to_string())?;
-            }
+            memcpy_htod_async(address, words.as_ptr(), words.len(), stream).map_err(|error| error.to_string())?;
             Ok(table)
         }
-    }
-}
-
-impl Table {
-    /// Writes the words without a copy from this process's memory, which a graph would read again at each replay:
-    /// the values are part of the graph.
-    fn fill(&self, words: &[u64]) -> Result<(), String> {
-        for (index, half) in words.iter().flat_map(|&word| [word as u32, (word >> 32) as u32]).enumerate() {
-            // SAFETY: the table has room for all words.
-            let status = unsafe { cuMemsetD32Async(self.address + 4 * index as u64, half, 1, self.stream.cu_stream()) };
-            if status != 0 {
-                return Err(format!("a list can't be captured (error {status} of the driver)"));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -388,10 +377,7 @@ impl Backend for Program {
         self.enqueue(call, &chosen, &compiled, &context)?;
         if facts_decide(call) {
             let known = Arc::new(Remembered { chosen, compiled });
-            self.remembered
-                .write()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(signature.into_boxed_slice(), known);
+            self.remembered.write().unwrap_or_else(PoisonError::into_inner).insert(signature.into_boxed_slice(), known);
         }
         Ok(())
     }

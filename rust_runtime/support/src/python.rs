@@ -124,7 +124,8 @@ static METHOD: MethodDef = MethodDef {
     name: c"launch".as_ptr(),
     function: launch,
     flags: FASTCALL,
-    doc: c"launch(stream, grid, args, flags): enqueue the kernel; 0 when it is, a status, or -1 for none of both".as_ptr(),
+    doc: c"launch(stream, grid, args, flags): enqueue the kernel; 0 when it is, a status, or -1 for none of both"
+        .as_ptr(),
 };
 
 /// What is known of a kernel before it is launched.

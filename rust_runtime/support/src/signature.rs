@@ -22,7 +22,8 @@ pub fn signature(call: &Call<'_>) -> Vec<u64> {
     for index in 0..kernel.arrays.len() {
         // An array has at most 33 bits of facts: four for each axis, one for its address.
         let array = call.array(index);
-        let shape = u64::from(call.list(index).is_some()) << 63 | (array.ndim as u64) << 40 | (array.dtype as u64) << 48;
+        let shape =
+            u64::from(call.list(index).is_some()) << 63 | (array.ndim as u64) << 40 | (array.dtype as u64) << 48;
         words.push(array_bits(call, index) | shape);
     }
     words.extend((0..kernel.scalars.len()).map(|index| call.scalar_type(index).map_or(u64::MAX, |dtype| dtype as u64)));
@@ -43,6 +44,8 @@ fn push_value(words: &mut Vec<u64>, value: Value<'_>) {
     };
     words.extend([tag as u64, payload]);
     if let Value::Text(text) = value {
-        words.extend(text.as_bytes().chunks(8).map(|part| part.iter().fold(0, |word, &byte| word << 8 | u64::from(byte))));
+        words.extend(
+            text.as_bytes().chunks(8).map(|part| part.iter().fold(0, |word, &byte| word << 8 | u64::from(byte))),
+        );
     }
 }
