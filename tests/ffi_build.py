@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,7 +20,7 @@ from transpiler.emit.extras import render_crate_files, render_extra_files
 from transpiler.frontend import load_program
 from transpiler.rules import table
 from transpiler.runtime import build
-from transpiler.spec import ArraySpec, ConstantSpec, ScalarSpec, Specialization
+from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ScalarSpec, Specialization
 from transpiler.specialize.kernel import specialize
 
 ROOT = Path(__file__).parents[1]
@@ -159,6 +159,9 @@ def _argument(param: object) -> Any:
                        zip(param.stride_constant, param.stride_divisible_by, strict=True)]  # fmt: skip
             address = 0x7F00_0000_0000 + (0 if param.base_addr_divisible_by == 16 else 8)
             return FakeTensor(tuple(shape), tuple(strides), f"torch.{param.dtype.rstrip('_')}", address)
+        case ListSpec():
+            one = _argument(param.element)
+            return [one, replace(one, address=one.address + 4096)]
         case ScalarSpec():
             return {"float32": 0.5, "int32": 7, "int64": 1 << 40, "bool_": True}[param.dtype]
         case ConstantSpec():

@@ -32,7 +32,7 @@ from transpiler.emit.ffi import specific_first
 from transpiler.ir.symbolic import Sym, apply, lit, param
 from transpiler.ir.tir import Condition
 from transpiler.recordings import array_for
-from transpiler.spec import ConstantSpec, ParamSpec, ScalarSpec, Specialization
+from transpiler.spec import ConstantSpec, ListSpec, ParamSpec, ScalarSpec, Specialization
 
 ROOT = Path(__file__).parent.parent
 SOURCE = Path(__file__).parent / "kernels/scaling.py"
@@ -234,6 +234,76 @@ def test_a_kernel_that_c_cannot_call_is_left_out() -> None:
     assert [d.code for d in extra.diagnostics] == ["E0620"]
     assert "op_k" not in extra.files["ffi.rs"]
     assert "@ct.kernel\ndef k(x, N):" in extra.files["host.py"]
+
+
+# -- Lists of arrays ----------------------------------------------------------------------------------
+
+_LISTS = """
+import cuda.tile as ct
+
+@ct.kernel
+def add_all(xs, out, N: ct.Constant[int]):
+    total = ct.zeros((N,), ct.float32)
+    for i in range(len(xs)):
+        total = total + ct.astype(ct.load(xs[i], (ct.bid(0),), (N,)), ct.float32)
+    ct.store(out, (ct.bid(0),), total)
+"""
+
+
+@pytest.fixture(scope="module")
+def lists(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Operator, Any]]:
+    """A kernel that takes a list, and its object."""
+    folder = tmp_path_factory.mktemp("lists")
+    (folder / "adder.py").write_text(_LISTS, encoding="utf-8")
+    runs = []
+    for name, dtype, shape in (("f16", "float16", (64,)), ("ragged", "float32", (37,))):
+        params: dict[str, ParamSpec] = {
+            "xs": ListSpec(element=array_for(dtype, shape)),
+            "out": array_for("float32", shape),
+            "N": ConstantSpec(value=16),
+        }
+        runs.append(("add_all", Specialization(name=name, params=params)))
+    operator = translate(folder / "adder.py", runs)
+    write(folder, [operator])
+    build_without_device(folder, [operator])
+    load_package(folder, "generated_lists")
+    import importlib
+
+    yield operator, importlib.import_module("generated_lists.adder._bindings").add_all
+    for module in [m for m in sys.modules if m.startswith("generated_lists")]:
+        del sys.modules[module]
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_list_is_compiled_for_what_all_its_arrays_have(index: int, lists: tuple[Operator, Any]) -> None:
+    operator, kernel = lists
+    args = arguments(operator.runs[index][1])
+    assert kernel.plan((1,), args) == as_json(operator.inputs(index))
+    assert kernel.plan((1,), [tuple(args[0]) * 3, *args[1:]]) == as_json(operator.inputs(index))
+
+
+def test_facts_that_one_array_lacks_are_no_facts(lists: tuple[Operator, Any]) -> None:
+    _, kernel = lists
+    aligned, shifted = FakeTensor((64,), (1,)), FakeTensor((37,), (1,), address=0x7F00_0000_0008)
+    out = FakeTensor((64,), (1,))
+    both = kernel.plan((1,), ([aligned, shifted], out, 16))
+    assert both["generics"] == kernel.plan((1,), ([shifted], out, 16))["generics"]
+    assert both["generics"] != kernel.plan((1,), ([aligned], out, 16))["generics"]
+
+
+def test_bad_lists(lists: tuple[Operator, Any]) -> None:
+    operator, kernel = lists
+    args = arguments(operator.runs[0][1])
+    errors = sys.modules["generated_lists._runtime.errors"]
+    half, full = FakeTensor((64,), (1,), "torch.float16"), FakeTensor((64,), (1,))
+    with pytest.raises(errors.ArgumentError, match="`xs` of add_all has to be a list of arrays, with one at least"):
+        kernel.plan((1,), [[], *args[1:]])
+    with pytest.raises(errors.ArgumentError, match="has to be a list of arrays"):
+        kernel.plan((1,), [half, *args[1:]])
+    with pytest.raises(errors.DTypeError, match="the arrays of list `xs` differ in element type"):
+        kernel.plan((1,), [[half, full], *args[1:]])
+    with pytest.raises(errors.RankError, match="array `xs` of add_all has rank 2"):
+        kernel.plan((1,), [[FakeTensor((8, 8), (8, 1))], *args[1:]])
 
 
 # -- The compiler's word ------------------------------------------------------------------------------
