@@ -31,7 +31,7 @@ class FastLaunches:
         found = [_address(name) for name in names().decode().split()]
         self._addresses = (ctypes.c_size_t * len(found))(*found)
         self._make = library.cutile_kernels_python_launcher
-        self._make.restype = ctypes.py_object
+        self._make.restype = ctypes.c_void_p  # ctypes crashes over an object that is null
         self._make.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p,
                                ctypes.c_int32)  # fmt: skip
 
@@ -44,11 +44,15 @@ class FastLaunches:
         if self._make is None:
             return None
         values = (ctypes.c_int32 * 4)(*hints)
-        try:
-            made: Launch = self._make(self._addresses, len(self._addresses), function, roles.encode(), values, device)
-        except ValueError:  # ctypes for null
+        address = self._make(self._addresses, len(self._addresses), function, roles.encode(), values, device)
+        if address is None:
             return None
+        made: Launch = ctypes.cast(address, ctypes.py_object).value
+        _drop_reference(address)  # the one that was returned; `made` is another
         return made
+
+
+_drop_reference = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("Py_DecRef", ctypes.pythonapi))
 
 
 def _address(name: str) -> int:
