@@ -108,7 +108,9 @@ def _attributes(kernel: Kernel, lowering: Lowering, body: tuple[rust.Stmt, ...])
     hints = _optimization_hints(kernel.hints)
     options = ["unchecked_accesses = true", *([f"optimization_hints = ({hints})"] if hints else [])]
     out = [f"#[cutile::entry({', '.join(options)})]"]
-    allowed = ["unreachable_code"] * ("cuda_tile_assert!" in called(body)) + ["unused_assignments"] * lowering.dummies
+    allowed = ["unreachable_code", "unused_variables"] * ("cuda_tile_assert!" in called(body)) + [
+        "unused_assignments"
+    ] * lowering.dummies
     if allowed:
         out.insert(0, f"#[allow({', '.join(allowed)})]")
     return tuple(out)

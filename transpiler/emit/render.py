@@ -23,7 +23,6 @@ from transpiler.resources import templates_dir
 from transpiler.select import SURFACE
 from transpiler.select.declarations import DECLARATIONS, used
 
-_ASSERTS = "#[allow(unreachable_code, unused_variables)] // rustc reads cuda_tile_assert! as unreachable!()"
 _MARK = "// @@body@@"
 
 
@@ -116,9 +115,6 @@ def _lines(operator: str, module: str, source: str, groups: Sequence[_Group]) ->
             lines += _items(groups, set(DECLARATIONS))
         else:
             lines.append(Line(line))
-    if any("cuda_tile_assert!" in line.text for line in lines):
-        at = next(i for i, line in enumerate(lines) if line.text == "#[cutile::module]")
-        lines.insert(at, Line(_ASSERTS))
     return lines
 
 
