@@ -182,11 +182,26 @@ def test_gathers_are_functions() -> None:
     assert "offset_tile" not in body
 
 
+def test_a_result_is_not_called_like_a_variant_of_the_function() -> None:
+    python = """
+def gate(x, index, N):
+    return ct.exp(x * index) + ct.arange(N, dtype=ct.int32)
+
+
+@ct.kernel
+def kernel(x, N: ct.Constant[int]):
+    a = ct.load(x, (0,), (N,))
+    ct.store(x, (0,), ct.tanh(gate(a, 3, N)) + ct.tanh(gate(a, N, N)))
+"""
+    text = emit(case(python, 'x = {dtype = "float32", ndim = 1}\nN = 16\n')).text
+    assert not [line for line in text.splitlines() if "let gate_" in line and "let gate_value" not in line]
+
+
 def test_names_of_keywords_functions_and_upper_case() -> None:
     body = body_of(emit(case(*emit_kernels.KERNELS["names"])))
     assert "a: &Tensor<E, { [-1, -1] }>, max: i32" in body
     assert "let type_: Tile" in body
-    assert "let tile_block_id_1: Tile<i32, { [] }> = tile_block_id().0;" in body
+    assert "let tile_block_id_value: Tile<i32, { [] }> = tile_block_id().0;" in body
     assert "// `exp`, written out:" in body
     assert snake("yPtr") == "y_ptr"
     assert snake("N_ROWS") == "n_rows"

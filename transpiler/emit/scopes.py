@@ -7,6 +7,7 @@ before it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
 
@@ -82,6 +83,8 @@ def name_variables(
     for key in walk.order:
         mine = walk.of[key]
         base = snake(hints[key])
+        if re.sub(r"_\d+$", "", base) in reserved:  # a function's variants are its name and a number
+            base = f"{base}_value"
         taken = {
             name
             for name, keys in holders.items()
