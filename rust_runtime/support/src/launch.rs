@@ -295,7 +295,7 @@ impl Table {
         // SAFETY: the stream is valid; the memory is used and freed in its order. The driver has read the words when
         // the copy returns (it stages memory that isn't pinned).
         unsafe {
-            let address = malloc_async(words.len() * size_of::<u64>(), stream).map_err(|error| error.to_string())?;
+            let address = malloc_async(size_of_val(words), stream).map_err(|error| error.to_string())?;
             let table = Self { address, stream: stream.clone() };
             memcpy_htod_async(address, words.as_ptr(), words.len(), stream).map_err(|error| error.to_string())?;
             Ok(table)

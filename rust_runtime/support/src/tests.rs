@@ -4,10 +4,11 @@ use std::ffi::CString;
 
 use super::abi::{Launch, MAX_RANK, Payload, RawValue, TensorDesc, form, kind};
 use super::call::Call;
-use super::choose::{Argument, Chosen, choose, dtype, flag, size};
+use super::choose::{Argument, Chosen, choose, dtype, facts_decide, flag, size};
 use super::dtype::DType;
 use super::plan::describe;
 use super::py;
+use super::signature::signature;
 use super::status::{Failure, Status};
 use super::table::{Element, Entry, Extent, Generic, Kernel, Param};
 
@@ -272,4 +273,54 @@ fn grids_and_hints() {
     ] {
         assert_eq!(failing(|a| change(&mut a.launch)).0, Status::Hint);
     }
+}
+
+#[test]
+fn a_signature_holds_what_decides_and_nothing_else() {
+    let of = |change: &dyn Fn(&mut Arguments)| {
+        let mut arguments = arguments();
+        change(&mut arguments);
+        signature(&arguments.call().unwrap())
+    };
+    let same: [&dyn Fn(&mut Arguments); 4] =
+        [&|a| a.arrays[0].shape[0] = 48, &|a| a.arrays[0].data = 0x2000, &|a| a.scalars[0] = float(-1.0), &|a| {
+            (a.launch.grid, a.launch.stream) = ([7, 7, 7], 9)
+        }];
+    assert!(same.iter().all(|change| of(*change) == of(&|_| ())));
+    let other: [&dyn Fn(&mut Arguments); 10] = [
+        &|a| a.arrays[0].shape[0] = 31,
+        &|a| a.arrays[0].shape[1] = 1,
+        &|a| a.arrays[0].strides[0] = 9,
+        &|a| a.arrays[0].data = 0x2008,
+        &|a| a.arrays[0].dtype = DType::BF16 as i32,
+        &|a| a.scalars[0] = int(2),
+        &|a| a.constants[0] = int(65),
+        &|a| a.constants[1] = float(0.0),
+        &|a| a.launch.num_ctas = 2,
+        &|a| (a.launch.device, a.arrays[0].device, a.arrays[1].device) = (1, 1, 1),
+    ];
+    let mut all: Vec<_> = other.iter().map(|change| of(*change)).collect();
+    all.push(of(&|_| ()));
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 11);
+}
+
+#[test]
+fn texts_are_part_of_a_signature() {
+    let of = |text: &CString| {
+        let mut arguments = arguments();
+        arguments.constants[1] = RawValue { kind: kind::TEXT, reserved: 0, payload: Payload { text: text.as_ptr() } };
+        signature(&arguments.call().unwrap())
+    };
+    let texts = ["slow", "slowest", "a text of more than eight", "a text of more than nine."];
+    let found: Vec<_> = texts.iter().map(|text| of(&CString::new(*text).unwrap())).collect();
+    assert!((1..found.len()).all(|index| !found[..index].contains(&found[index])));
+    assert_eq!(found[0], of(&CString::new("slow").unwrap()));
+}
+
+#[test]
+fn facts_decide_unless_a_type_fixes_another_extent() {
+    let arguments = arguments();
+    assert!(facts_decide(&arguments.call().unwrap()));
 }
