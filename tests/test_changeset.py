@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from transpiler import cli
+from transpiler.batch import Options, run_jobs
 from transpiler.changeset import layout
+from transpiler.changeset.command import CORPUS, _figures, write_evidence
 from transpiler.changeset.test_backends import add_backend
+from transpiler.diagnostics import TranspileError
+from transpiler.jobs import corpus_jobs
+
+FIGURES = Path(__file__).parent.parent / "benchmarks/results/device_time.json"
 
 # -- Tests with one more backend ----------------------------------------------------------------------
 
@@ -213,3 +221,24 @@ def test_what_is_no_checkout_or_no_operator(checkout: Path, tmp_path: Path, caps
     assert "E0842" in capsys.readouterr().err
     assert cli.main(["changeset", "sofmax", "--into", str(checkout)]) == 2
     assert "E0843" in capsys.readouterr().err
+    (tmp_path / "other.json").write_text("[]")
+    with pytest.raises(TranspileError, match="E0844"):
+        _figures(tmp_path / "other.json")
+
+
+def test_the_evidence_of_an_operator(tmp_path: Path) -> None:
+    """Both sides' Tile IR of each check, and the comparison with its verdicts."""
+    jobs = [job for job in corpus_jobs(CORPUS) if job.name == "relu"]
+    if not jobs:
+        pytest.skip("TileGym isn't installed")
+    kernel = jobs[0].kernels[0]
+    job = replace(jobs[0], kernels=(replace(kernel, specializations=kernel.specializations[:2]),))
+    write_evidence(run_jobs([job], Options(workers=1), lambda _count, _what: None), tmp_path, _figures(FIGURES))
+    rows = json.loads((tmp_path / "relu/figures.json").read_text())["configs"]
+    assert rows and all(row["operator"] == "relu" and row["reference_us"] > 0 for row in rows)
+    comparison = json.loads((tmp_path / "relu/comparison.json").read_text())
+    checks = comparison["operator"]["kernels"][0]["entries"][0]["checks"]
+    assert {check["verdict"] for check in checks} == {"proved"} and "cutile" in comparison["tool"]
+    for check in checks:
+        folder = tmp_path / "relu" / "_relu_fwd_kernel" / check["specialization"]
+        assert all("entry" in (folder / f"{side}.mlir").read_text() for side in ("reference", "ours"))

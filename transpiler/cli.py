@@ -169,6 +169,7 @@ def changeset(
     patch: Annotated[Path | None, typer.Option("--patch", metavar="FILE", help="write the changes as a patch")] = None,
     evidence: Annotated[Path | None, typer.Option("--evidence", metavar="DIR", help="write both sides' Tile IR and "
                                                   "the comparison of each check")] = None,
+    figures: Annotated[Path | None, typer.Option("--figures", metavar="JSON", help="device times for the evidence")] = None,
     no_verify: Annotated[bool, typer.Option("--no-verify", help="write without proving")] = False,
     jobs: Jobs = 0,
 ) -> int:  # fmt: skip
@@ -176,7 +177,9 @@ def changeset(
     from transpiler.changeset.command import changeset as write_changeset
     from transpiler.workers import usable_cores
 
-    return write_changeset(operators, into, patch, evidence, workers=jobs or usable_cores(), verify=not no_verify)
+    return write_changeset(
+        operators, into, patch, evidence, figures, workers=jobs or usable_cores(), verify=not no_verify
+    )
 
 
 @commands_app.command()

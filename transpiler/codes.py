@@ -201,6 +201,8 @@ _OWN: dict[str, Code] = {
                   "its Rust ports.", "Clone it, and name the folder with --into."),
     "E0843": Code("an unknown operator", "`transpile changeset` knows the operators of the corpus tilegym-tests.",
                   "Correct the name; the message lists them."),
+    "E0844": Code("not a table of device times", "`transpile changeset --figures` reads what "
+                  "benchmarks/gpu/device_time.py wrote.", "Name benchmarks/results/device_time.json."),
     "E0900": Code("internal error", "Something happened in transpile that must not happen.",
                   "Please report it with the output of a run with TRANSPILE_DEBUG=1."),
     "E0901": Code("a worker process ended", "A worker crashed or was stopped for taking too long; what it was at "

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from transpiler import toolkit
 from transpiler.batch import Options, Results, run_jobs
@@ -24,7 +25,14 @@ _INTERFACES = ("src/tilegym/ops/moe_interface.py",)
 
 
 def changeset(
-    operators: Sequence[str], checkout: Path, patch: Path | None, evidence: Path | None, *, workers: int, verify: bool
+    operators: Sequence[str],
+    checkout: Path,
+    patch: Path | None,
+    evidence: Path | None,
+    figures: Path | None = None,
+    *,
+    workers: int,
+    verify: bool,
 ) -> int:
     """Write operators into a checkout, prove them, write the patch and the evidence; returns the exit status."""
     _refuse_other(checkout)
@@ -37,7 +45,7 @@ def changeset(
     if patch is not None:
         write_whole(patch, _difference(checkout, changed))
     if evidence is not None:
-        write_evidence(results, evidence)
+        write_evidence(results, evidence, _figures(figures))
     print(f"{len(changed)} files changed in {checkout.as_posix()}" if changed else "nothing to change")
     report = assemble.report(results, seconds=0.0)
     bad = [
@@ -121,8 +129,20 @@ def _git(checkout: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def write_evidence(results: Results, folder: Path) -> None:
-    """Write a folder for each operator: both sides' Tile IR of each check, and what the comparison said."""
+def _figures(path: Path | None) -> dict[str, Any]:
+    """Read the table that benchmarks/gpu/device_time.py wrote."""
+    if path is None:
+        return {}
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return found if isinstance(found["configs"], list) else {}
+    except (OSError, ValueError, KeyError, TypeError) as exc:
+        raise error("E0844", f"{path.as_posix()} is no table of device times: {exc}",
+                    help="name the device_time.json that benchmarks/gpu/device_time.py wrote") from None  # fmt: skip
+
+
+def write_evidence(results: Results, folder: Path, figures: Mapping[str, Any] | None = None) -> None:
+    """Write a folder for each operator: both sides' Tile IR of each check, what the comparison said, measured times."""
     from transpiler.translation import check_keys
     from transpiler.verify import Judge, rust_text, tasks_of
 
@@ -141,3 +161,9 @@ def write_evidence(results: Results, folder: Path) -> None:
                     (place / f"{side}.mlir").write_text(toolkit.disassemble(bytecode) + "\n", encoding="utf-8")
             summary = {"tool": toolkit.versions(), "operator": report[name].model_dump(mode="json")}
             write_whole(folder / name / "comparison.json", json.dumps(summary, indent=1) + "\n")
+            if figures:
+                own = [row for row in figures["configs"] if row.get("operator") == name]
+                measured = {key: figures.get(key) for key in ("gpu", "driver", "versions", "command")} | {
+                    "configs": own
+                }
+                write_whole(folder / name / "figures.json", json.dumps(measured, indent=1) + "\n")
