@@ -169,7 +169,7 @@ def changeset(
     patch: Annotated[Path | None, typer.Option("--patch", metavar="FILE", help="write the changes as a patch")] = None,
     evidence: Annotated[Path | None, typer.Option("--evidence", metavar="DIR", help="write both sides' Tile IR and "
                                                   "the comparison of each check")] = None,
-    figures: Annotated[Path | None, typer.Option("--figures", metavar="JSON", help="device times for the evidence")] = None,
+    figures: Annotated[Path | None, typer.Option("--figures", metavar="JSON", help="device times for that")] = None,
     no_verify: Annotated[bool, typer.Option("--no-verify", help="write without proving")] = False,
     jobs: Jobs = 0,
 ) -> int:  # fmt: skip
