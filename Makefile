@@ -19,7 +19,7 @@ CARGO := $(BIN)/python build_backend/cargo.py
 
 demo: setup
 	@mkdir -p out
-	$(BIN)/transpile batch tilegym-core -o out/tilegym-core --json out/tilegym-core.json
+	$(BIN)/transpile batch tilegym-24 -o out/tilegym-24 --json out/tilegym-24.json
 
 test: lint test-rust test-python
 
