@@ -568,18 +568,18 @@ def loop_end(by: int) -> TextEdit:
 
 def _bound_plus(text: str, by: int) -> str:
     """Add to a loop's bound, which is a scalar."""
-    match = re.fullmatch(r"tile_to_scalar\((.*)\)", flat(text))
+    match = re.fullmatch(r"to_i32\((.*)\)", flat(text))
     inner = match[1] if match else f"scalar_to_tile({flat(text)})"
-    return f"tile_to_scalar({inner} {'+' if by > 0 else '-'} const_i32({abs(by)}))"
+    return f"to_i32({inner} {'+' if by > 0 else '-'} const_i32({abs(by)}))"
 
 
 def loop_step(text: RustText) -> Iterator[str]:
     """Take only every other iteration."""
     for loop in text.loops:
         if loop.step:
-            match = re.fullmatch(r"tile_to_scalar\((.*)\) as usize", flat(text[loop.step]))
+            match = re.fullmatch(r"to_i32\((.*)\) as usize", flat(text[loop.step]))
             if match:
-                yield text.replaced((loop.step, f"tile_to_scalar({double(match[1])}) as usize"))
+                yield text.replaced((loop.step, f"to_i32({double(match[1])}) as usize"))
         else:
             both = (loop.low[0], loop.high[1])
             yield text.replaced((both, f"({text[both]}).step_by(2)"))

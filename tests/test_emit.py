@@ -111,7 +111,7 @@ def test_rustc_has_nothing_to_say(tmp_path: Path) -> None:
 def test_loops_assign_the_author_s_variables() -> None:
     body = body_of(emit(case(*emit_kernels.KERNELS["nested"])))
     assert "let mut acc: Tile<f32, { [N, N] }> = splat_f32(0.0, shape![N, N]);" in body
-    assert "for j in (tile_to_scalar(i)..tile_to_scalar(n)).step_by(3) {" in body
+    assert "for j in (to_i32(i)..to_i32(n)).step_by(3) {" in body
     assert "row = row + tile;" in body
     assert "acc = fma(" in body
     assert "acc = maxf(acc, row, nan::Disabled, ftz::Disabled);" in body

@@ -94,7 +94,7 @@ fn helper<E: ElementType>(x: Tile<E, { [] }>) -> Tile<E, { [] }> {
 #[cutile::entry(unchecked_accesses = true)]
 pub unsafe fn kernel<const N: i32>(x: &Tensor<f32, { [-1] }>) {
     let mut total: Tile<f32, { [N, 1] }> = zero();
-    for i in (tile_to_scalar(a - b * c)..end).step_by(2 as usize) {
+    for i in (to_i32(a - b * c)..end).step_by(2 as usize) {
         let (t, _): (Tile<f32, { [N, 1] }>, Token) = unsafe { load(x, [i, 0], None::<scope::TileBlock>) };
         total = total + t.reshape(shape![N, 1]) >> (k ^ l & m);
     }
@@ -112,7 +112,7 @@ def test_the_scanner_sees_the_structure() -> None:
     ]  # fmt: skip
     (loop,) = text.loops
     assert loop.step is not None
-    assert [text[s] for s in (loop.low, loop.high, loop.step)] == ["tile_to_scalar(a - b * c)", "end", "2 as usize"]
+    assert [text[s] for s in (loop.low, loop.high, loop.step)] == ["to_i32(a - b * c)", "end", "2 as usize"]
     assert [(let.name, let.mutable) for let in text.lets] == [("total", True), ("t", False)]
     (load,) = text.calls("load")
     assert [text[a] for a in load.args] == ["x", "[i, 0]", "None::<scope::TileBlock>"]

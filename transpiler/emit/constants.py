@@ -50,7 +50,7 @@ def _symbolic(value: int, sym: Sym, ty: TileTy, generics: Generics) -> Constant 
     if ty.dtype.name != "int32":
         return _integer(_signed(int(value), ty.dtype), ty, rust.shape(generics.dims(ty.shape)))
     name = rust.Text(generics.const(sym, value))
-    scalar = rust.call("scalar_to_tile", name)
+    scalar = rust.call("to_tile", name)
     if not ty.shape:
         return Constant(scalar, True)
     ones = rust.shape(("1",) * len(ty.shape))

@@ -190,14 +190,13 @@ def _for(low: Lowering, op: Op) -> None:
 def _range(bounds: Sequence[rust.Expr], step: Value) -> rust.Expr:
     low, high, by = bounds
     assert isinstance(step.ty, TileTy)
-    span = rust.Binary("..", rust.call("tile_to_scalar", low), rust.call("tile_to_scalar", high))
+    to = f"to_{step.ty.dtype.rust}"
+    span = rust.Binary("..", rust.call(to, low), rust.call(to, high))
     literal = _literal(step)
     if literal and step.constant == 1 and step.ty.dtype == I32:  # a wide loop needs its step for its type
         return span
     amount: rust.Expr = (
-        rust.Text(str(step.constant))
-        if literal
-        else rust.Binary("as", rust.call("tile_to_scalar", by), rust.Text("usize"))
+        rust.Text(str(step.constant)) if literal else rust.Binary("as", rust.call("to_i32", by), rust.Text("usize"))
     )
     return rust.Method(span, "step_by", (amount,))
 

@@ -492,7 +492,7 @@ def _make_tensor(self: Lowering, op: Op) -> None:
     for name, what in (("Shape", static[: ty.rank]), ("Array", static[ty.rank :])):
         dynamic, rest = rest[: sum(s is None for s in what)], rest[sum(s is None for s in what) :]
         text = f"{{ [{', '.join('-1' if s is None else str(s) for s in what)}] }}"
-        items = tuple(rust.call("tile_to_scalar", e) for e in dynamic)
+        items = tuple(rust.call("to_i32", e) for e in dynamic)
         key = (op, name)
         self.variable(key, {"Shape": "dims", "Array": "strides_"}[name], f"{name}<{text}>")
         value = rust.Seq(items, f"{name}::<{text}> {{ dims: &[", "] }")

@@ -140,29 +140,31 @@ unsafe fn load_ptr_padded<
     unreachable!()
 }
 """,
-    # cutile knows these two by their names; its own versions leave types open, which it can't infer inside of
-    # an expression (and a type parameter must not be called like one of a kernel).
-    "scalar_to_tile": """\
-/// A scalar as a 0-d tile.
-#[cuda_tile::compiler_op(name = "cast")]
-fn scalar_to_tile<Element: ElementType>(scalar: Element) -> Tile<Element, { [] }> {
-    let _ = scalar;
-    unreachable!()
+    # The reshape hides that the size is known: cutile would bound what is computed from it (loop indices too), which
+    # the reference doesn't state, and tileiras makes other machine code of it.
+    "to_tile": """\
+/// A size as a 0-d tile.
+fn to_tile(n: i32) -> Tile<i32, { [] }> {
+    let tile: Tile<i32, { [] }> = scalar_to_tile(n);
+    reshape(tile, shape![])
 }
 """,
-    "tile_to_scalar": """\
-/// A 0-d tile as a scalar.
-#[cuda_tile::compiler_op(name = "cast")]
-fn tile_to_scalar<Element: ElementType>(tile: Tile<Element, { [] }>) -> Element {
-    let _ = tile;
-    unreachable!()
+    "to_i32": """\
+/// A 0-d tile as a loop bound.
+fn to_i32(x: Tile<i32, { [] }>) -> i32 {
+    tile_to_scalar(x)
 }
 """,
-    # Where a condition is expected, cutile's inference fails at a generic function.
+    "to_i64": """\
+/// A wide 0-d tile as a loop bound.
+fn to_i64(x: Tile<i64, { [] }>) -> i64 {
+    tile_to_scalar(x)
+}
+""",
     "to_bool": """\
 /// A 0-d tile as a condition.
 fn to_bool(x: Tile<bool, { [] }>) -> bool {
-    cutile::core::tile_to_scalar(x)
+    tile_to_scalar(x)
 }
 """,
 }
