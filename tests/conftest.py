@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from transpiler.cache.folder import PATH_VARIABLE
@@ -9,6 +11,11 @@ from transpiler.cache.folder import PATH_VARIABLE
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite the expected sections of case files")
+
+
+def pytest_configure() -> None:
+    """A shell's background job ignores interrupts, and so would all that the tests interrupt."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -30,14 +31,24 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def steps(text: str) -> Iterator[tuple[str, str, str]]:
-    """The page's blocks in order: ("run", command, output), ("write", path, text), or ("show", "", generated Rust)."""
+    """The page's blocks in order.
+
+    ("run", command, output), ("write", path, text), ("show", "", generated Rust) or ("use", "", Python for a GPU).
+    """
     for kind, path, body in _BLOCK.findall(text):
         if kind != "console":
-            yield "write" if path else "show", path, body
+            yield "write" if path else "use" if kind == "python" else "show", path, body
             continue
         for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
             command, _, expected = part.partition("\n")
             yield "run", command, expected
+
+
+def _imports(text: str) -> list[tuple[str, str]]:
+    """What a piece of Python takes from the generated package: module and name."""
+    froms = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
+    known = [(node.module or "", node.names) for node in froms]
+    return [(module, alias.name) for module, names in known if module.startswith("cutile_kernels.") for alias in names]
 
 
 def write(checkout: Path, name: str, text: str) -> None:
@@ -67,13 +78,18 @@ def fits(output: str, expected: str) -> bool:
     return re.fullmatch(rf"\s*{pattern}\s*", output.strip("\n"), re.DOTALL) is not None
 
 
-@pytest.mark.parametrize(("page", "blocks"), [("docs/adding-a-rule.md", 15), ("README.md", 3)])
+@pytest.mark.parametrize(("page", "blocks"), [("docs/adding-a-rule.md", 15), ("README.md", 5)])
 def test_the_page_followed_literally(checkout: Path, page: str, blocks: int) -> None:
     done = 0
     for kind, what, content in steps((ROOT / page).read_text(encoding="utf-8")):
         done += 1
         if kind == "show":
             assert content in (checkout / "cutile_rs" / "scale" / "kernel.rs").read_text()
+            continue
+        if kind == "use":
+            for module, name in _imports(content):
+                source = f"import sys; sys.path.insert(0, 'cutile_rs'); from {module} import {name}"
+                run(checkout, f'python -c "{source}"')
             continue
         if kind == "write":
             write(checkout, what, content)
