@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from pathlib import Path
 
 KERNEL = """\
@@ -30,6 +31,8 @@ params.a = {{dtype = "{dtype}", ndim = 1}}
 params.b = {{dtype = "{dtype}", ndim = 1}}
 params.TILE = {tile}
 """
+BATCH = [sys.executable, "-m", "transpiler.cli", "batch", "corpus.toml", "-j", "2", "-o", "out", "--json", "o.json"]
+"""The command that does the corpus in the current folder, as a process of its own."""
 
 
 def corpus(folder: Path, **values: str) -> Path:

@@ -205,14 +205,20 @@ def _in_workspace(folder: Path) -> tuple[str, dict[str, str]]:
     return str(profile), {**os.environ, "CARGO_TARGET_DIR": target}
 
 
-def cargo_check(folder: Path) -> str:
-    """rustc's errors and warnings about a generated crate ("" for none), reusing what the workspace has built."""
+def _cargo(folder: Path, what: str) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """Run cargo on a generated crate; returns how it ended and where it builds."""
     profile, environment = _in_workspace(folder)
     done = subprocess.run(
-        [sys.executable, str(ROOT / "build_backend/cargo.py"), "check", "--release", "--config", profile,
+        [sys.executable, str(ROOT / "build_backend/cargo.py"), what, "--release", "--config", profile,
          "--message-format=short"],
         cwd=folder, capture_output=True, text=True, check=False, env=environment,
     )  # fmt: skip
+    return done, Path(environment["CARGO_TARGET_DIR"])
+
+
+def cargo_check(folder: Path) -> str:
+    """rustc's errors and warnings about a generated crate ("" for none), reusing what the workspace has built."""
+    done, _ = _cargo(folder, "check")
     if done.returncode:
         return done.stderr[-6000:]
     own = tuple(f"{path.name}/" for path in folder.iterdir() if path.is_dir())
@@ -221,14 +227,9 @@ def cargo_check(folder: Path) -> str:
 
 def cargo_build(folder: Path) -> Path:
     """Build a generated crate's library, reusing what the workspace has built; returns it."""
-    profile, environment = _in_workspace(folder)
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "build_backend/cargo.py"), "build", "--release", "--config", profile,
-         "--message-format=short"],
-        cwd=folder, capture_output=True, text=True, check=False, env=environment,
-    )  # fmt: skip
+    done, target = _cargo(folder, "build")
     assert done.returncode == 0, done.stderr[-6000:]
     library = folder / "libcutile_kernels.so"
-    shutil.copy(Path(environment["CARGO_TARGET_DIR"]) / "release/libcutile_kernels.so", library)
+    shutil.copy(target / "release/libcutile_kernels.so", library)
     mark_as_fresh(folder)
     return library

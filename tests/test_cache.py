@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from batch_corpus import corpus, files, group_members, timeless
+from batch_corpus import BATCH, corpus, files, group_members, timeless
 
 from transpiler import cli
 from transpiler.cache import fingerprint
@@ -263,20 +263,7 @@ def test_two_runs_at_once(batch: Batch, tmp_path: Path) -> None:
 
 def test_what_was_done_before_an_interrupt_is_kept(batch: Batch, tmp_path: Path) -> None:
     corpus(tmp_path, **{f"kernel{i}": f"x * {i}" for i in range(6)})
-    command = [
-        sys.executable,
-        "-m",
-        "transpiler.cli",
-        "batch",
-        "corpus.toml",
-        "-j",
-        "2",
-        "-o",
-        "out",
-        "--json",
-        "o.json",
-    ]
-    child = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    child = subprocess.Popen(BATCH, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and not any("checks" in path.parts for path in entries()):
         time.sleep(0.02)

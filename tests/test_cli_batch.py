@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from batch_corpus import corpus, files, group_members, timeless
+from batch_corpus import BATCH, corpus, files, group_members, timeless
 
 from transpiler import cli
 from transpiler.jobs import KernelJob, OperatorJob, display_path, operator_name
@@ -162,21 +162,8 @@ def test_merged_shards_are_what_one_run_gives(tmp_path: Path, monkeypatch: pytes
 def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     corpus(tmp_path, alpha="x * 2", beta="ct.exp(x)")
     before = files(tmp_path)
-    command = [
-        sys.executable,
-        "-m",
-        "transpiler.cli",
-        "batch",
-        "corpus.toml",
-        "-j",
-        "2",
-        "-o",
-        "out",
-        "--json",
-        "o.json",
-    ]
     child = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        BATCH, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     _wait_for_worker(child)
     os.killpg(child.pid, signal.SIGINT)
