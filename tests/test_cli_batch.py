@@ -159,6 +159,26 @@ def test_merged_shards_are_what_one_run_gives(tmp_path: Path, monkeypatch: pytes
     assert merged == whole
 
 
+@contextlib.contextmanager
+def deaf_worker() -> Iterator[Callable[[str], str]]:
+    """Can't be told to leave, and answers late."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    def handle(task: str) -> str:
+        time.sleep(0.5 if task == "late" else 0)
+        return task
+
+    yield handle
+
+
+def test_a_worker_whose_parent_left_ends_quietly(capfd: pytest.CaptureFixture[str]) -> None:
+    with Pool(2, deaf_worker) as pool:
+        pool.submit("late")
+        pool.submit("early")
+        assert next(pool.results()) == ("early", "early")
+    assert capfd.readouterr().err == ""
+
+
 def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     corpus(tmp_path, alpha="x * 2", beta="ct.exp(x)")
     before = files(tmp_path)

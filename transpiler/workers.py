@@ -156,7 +156,11 @@ def _serve(connection: Connection, inherited: Sequence[Connection], start: Start
                 task = connection.recv()
             except (EOFError, OSError):
                 return
-            connection.send(handle(task))
+            result = handle(task)
+            try:
+                connection.send(result)
+            except (BrokenPipeError, ConnectionResetError):  # interrupted: nobody waits for this answer
+                return
 
 
 def _leave(*_: object) -> None:
