@@ -256,8 +256,6 @@ def test_dump(shell: Shell, stage: str) -> None:
         (["record", "-o", "s.toml", "--", "no-such-command"], "E0830"),
         (["build", "mine"], "E0821"),
         (["changeset", "softmax", "--into", "x", "--patch", "y"], "E0842"),
-        (["fill", "mine"], "E0802"),
-        (["promote", "x"], "E0802"),
     ],
 )
 def test_usage_errors(shell: Shell, arguments: list[str], code: str) -> None:

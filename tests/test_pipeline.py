@@ -9,6 +9,7 @@ import pytest
 from transpiler import pipeline
 from transpiler.diagnostics import Diagnostic, TranspileError
 from transpiler.emit.entry import emit_entry
+from transpiler.ir.construct import Fragments
 from transpiler.ir.hir import Program
 from transpiler.ir.symbolic import Sym, apply, lit, param
 from transpiler.ir.tir import Condition, Kernel
@@ -101,10 +102,10 @@ def test_a_refusal_belongs_to_its_check(source: Path) -> None:
 def test_a_mistake_of_ours_belongs_to_its_check(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     emit = emit_entry
 
-    def sometimes(kernel: object) -> object:
+    def sometimes(kernel: object, *selection: object) -> object:
         if kernel.constants["FLAG"]:  # type: ignore[attr-defined]
             raise ZeroDivisionError("surprise")
-        return emit(kernel)  # type: ignore[arg-type]
+        return emit(kernel, *selection)  # type: ignore[arg-type]
 
     monkeypatch.setattr(pipeline, "emit_entry", sometimes)
     made = translate(source, spec("a", "float16", TILE=16, FLAG=False), spec("b", "float16", TILE=16, FLAG=True))
@@ -177,9 +178,9 @@ def test_sharing_changes_nothing(source: Path, monkeypatch: pytest.MonkeyPatch) 
     runs: list[str] = []
     real = specialize
 
-    def counted(program: Program, kernel: str, one: Specialization, rules: Table) -> Kernel:
+    def counted(program: Program, kernel: str, one: Specialization, rules: Table, fragments: Fragments) -> Kernel:
         runs.append(one.name)
-        return real(program, kernel, one, rules)
+        return real(program, kernel, one, rules, fragments)
 
     monkeypatch.setattr(pipeline, "specialize", counted)
     shared = translate(source, *specs)

@@ -20,12 +20,8 @@ from transpiler.diagnostics import Diagnostic, TranspileError, error
 
 _INTERRUPTED = 130
 _DEFAULT_OUT = Path("cutile_rs")
-_LATER = {
-    "fill": "filling Holes with agents",
-    "promote": "promoting an override to a rule",
-}
-_EPILOG = ("Subcommands: batch, merge, verify, coverage, build, record, changeset, explain; `transpile COMMAND --help` "
-           "says more.")  # fmt: skip
+_EPILOG = ("Subcommands: batch, merge, verify, coverage, build, record, changeset, fill, promote, explain; `transpile "
+           "COMMAND --help` says more.")  # fmt: skip
 _SOURCES = "a corpus (tilegym-core, tilegym-24, tilegym, tilegym-suites, a manifest's path) or source files"
 translate_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 commands_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
@@ -55,6 +51,8 @@ Cubin = Annotated[str, typer.Option("--cubin", metavar="ARCH,...", help="compare
 Json = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="write the results as JSON (- for stdout)")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="do everything again, whatever earlier runs found out "
                                        "(kept in $TRANSPILE_CACHE or the user's cache folder)")]  # fmt: skip
+Without = Annotated[str, typer.Option("--without", metavar="RULE;...", hidden=True, help="leave out these rows of the "
+                                      "tables of rules and forms (to test what fills their place)")]  # fmt: skip
 Jobs = Annotated[int, typer.Option("-j", "--jobs", metavar="N", min=0, help="workers; 0: one a core")]
 
 
@@ -73,13 +71,14 @@ def translate(
     jobs: Jobs = 0,
     dump: Annotated[Stage | None, typer.Option("--dump", metavar="STAGE", help="print what the passes see: hir, tir, "
                                                "rust, tileir-ours or tileir-reference", show_default=False)] = None,
+    without: Without = "",
 ) -> int:  # fmt: skip
     """Translate the cuTile Python kernels of FILE.py to cuTile Rust, and prove the translation."""
     from transpiler.commands import FileOptions, dump_file, translate_file
 
     options = FileOptions(
         file, out, kernel, spec, target=_arch(target), variants=variants, verify=not no_verify,
-        cubins=_cubins(cubin), format=format.value, jobs=jobs,
+        cubins=_cubins(cubin), format=format.value, jobs=jobs, without=_names(without),
     )  # fmt: skip
     return translate_file(options) if dump is None else dump_file(options, dump.value)
 
@@ -202,17 +201,36 @@ def record(
     return run(command, out)
 
 
-def _register_later(name: str, what: str) -> None:
-    @commands_app.command(name, hidden=True, context_settings={"ignore_unknown_options": True,
-                                                               "allow_extra_args": True})  # fmt: skip
-    def command(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> int:
-        del arguments
-        raise not_built(f"`transpile {name}`", what)
+@commands_app.command()
+def fill(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="what transpile wrote", show_default=False)],
+    raised: Annotated[bool, typer.Option("--raise", help="fill from the reference's own Tile IR, one specialization "
+                                         "at a time, without asking anybody")] = False,
+    kernel: Annotated[str | None, typer.Option("--kernel", metavar="NAME", help="this kernel only")] = None,
+    source: Annotated[Path | None, typer.Option("--source", metavar="FILE.py", help="where the source is now")] = None,
+    json: Json = None,
+    jobs: Jobs = 0,
+) -> int:  # fmt: skip
+    """Fill what no rule maps: tasks for a language model or for you, answers that are checked, overrides."""
+    from transpiler.agents.command import FillOptions, run_fill
+
+    return run_fill(FillOptions(folder, raised, kernel, source, json, jobs))
 
 
-for _name, _what in _LATER.items():
-    _register_later(_name, _what)
-COMMANDS = frozenset({"batch", "merge", "verify", "coverage", "build", "record", "changeset", "explain", *_LATER})
+@commands_app.command()
+def promote(
+    override: Annotated[Path, typer.Argument(metavar="OVERRIDE", help="a file of DIR/_overrides", show_default=False)],
+    into: Annotated[Path, typer.Option("--into", metavar="CHECKOUT", help="where the rule and its case go")] = Path(),
+) -> int:
+    """Make an override a rule and a case, for a maintainer to review."""
+    from transpiler.agents.command import run_promote
+
+    return run_promote(override, into)
+
+
+COMMANDS = frozenset(
+    {"batch", "merge", "verify", "coverage", "build", "record", "changeset", "explain", "fill", "promote"}
+)
 
 
 @commands_app.callback()
@@ -247,6 +265,10 @@ def _cubins(text: str) -> tuple[str, ...]:
     for part in found:
         _arch(part)
     return found
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.strip() for part in text.split(";") if part.strip()))
 
 
 def _shard(text: str | None) -> tuple[int, int] | None:

@@ -203,6 +203,13 @@ _OWN: dict[str, Code] = {
                   "Correct the name; the message lists them."),
     "E0844": Code("not a table of device times", "`transpile changeset --figures` reads what "
                   "benchmarks/gpu/device_time.py wrote.", "Name benchmarks/results/device_time.json."),
+    "E0870": Code("not an override", "A file in DIR/_overrides isn't an override, or was changed by hand: its name, "
+                  "its construct and its writer don't fit together.", "Delete it, and run `transpile fill DIR` again."),
+    "E0871": Code("an unknown rule", "`--without` names rows of the tables of rules and forms, to see what becomes of "
+                  "a kernel without them.", "docs/operations.md lists the rules; correct the name."),
+    "E0872": Code("the source of a folder isn't here", "`transpile fill` translates the sources again, and one of them "
+                  "isn't where it was when the folder was written, or was changed since.",
+                  "Run it in the same folder as before, name the file with --source, or translate again."),
     "E0900": Code("internal error", "Something happened in transpile that must not happen.",
                   "Please report it with the output of a run with TRANSPILE_DEBUG=1."),
     "E0901": Code("a worker process ended", "A worker crashed or was stopped for taking too long; what it was at "

@@ -45,6 +45,7 @@ class FileOptions:
     cubins: tuple[str, ...] = ()
     format: str = "text"
     jobs: int = 0
+    without: tuple[str, ...] = ()
 
 
 def translate_file(options: FileOptions) -> int:
@@ -73,19 +74,19 @@ def translate_file(options: FileOptions) -> int:
 
 
 def _file_job(options: FileOptions) -> OperatorJob:
-    return job_lists.file_job(options.file, kernel=options.kernel, spec=options.spec, target=options.target)
+    job = job_lists.file_job(options.file, kernel=options.kernel, spec=options.spec, target=options.target)
+    return job_lists.selected([job], options.without, options.out)[0]
 
 
 def _with_variants(job: OperatorJob) -> OperatorJob:
     """Add a specialization for every path through the kernels' decisions that the job doesn't take yet."""
     from transpiler.frontend import load_program
-    from transpiler.rules import table
     from transpiler.specialize.variants import find_variants
 
     program = load_program(job.path, display=job.display)
     kernels = []
     for kernel in job.kernels:
-        found = find_variants(program, kernel.name, kernel.specializations, table())
+        found = find_variants(program, kernel.name, kernel.specializations, job.selection.rules)
         kernels.append(replace(kernel, specializations=found))
     return replace(job, kernels=tuple(kernels))
 

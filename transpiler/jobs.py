@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from transpiler import corpora
 from transpiler.diagnostics import Diagnostic, Span, TranspileError, error
 from transpiler.inputs import Lookups
 from transpiler.manifest_places import kernel_place, stated_specializations
+from transpiler.selection import Selection
 from transpiler.spec import Specialization
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class OperatorJob:
     display: str | None
     kernels: tuple[KernelJob, ...]
     target: str = DEFAULT_TARGET
+    selection: Selection = field(default_factory=Selection)
 
     @property
     def check_count(self) -> int:
@@ -169,6 +171,16 @@ def operator_name(path: Path) -> str:
     stem = path.resolve().parent.name if path.name == "__init__.py" else path.stem
     name = _SPEC_TAG.sub("_", stem)
     return f"_{name}" if name[:1].isdigit() or not name else name
+
+
+def selected(jobs: Sequence[OperatorJob], without: tuple[str, ...], out: Path | None) -> list[OperatorJob]:
+    """Give every job the rules that are left and the overrides of the output folder (E0870, E0871)."""
+    from transpiler.overrides import load_overrides, overrides_folder
+    from transpiler.selection import check_without
+
+    check_without(without)
+    found = load_overrides(overrides_folder(out)) if out is not None else ()
+    return [replace(job, selection=Selection(without, found)) for job in jobs]
 
 
 def with_target(jobs: Sequence[OperatorJob], target: str | None) -> list[OperatorJob]:

@@ -28,12 +28,22 @@ from transpiler.ir.trace import RuleTrace, joined
 from transpiler.jobs import KernelJob, OperatorJob, unknown_kernel
 from transpiler.reference.closure import Closure, extract_closure
 from transpiler.reference.source import SourceTree
-from transpiler.rules import table
+from transpiler.selection import Selection
 from transpiler.sharing import Sharing
 from transpiler.spec import Specialization
 from transpiler.specialize.conditions import alternatives_text
 from transpiler.specialize.kernel import specialize
-from transpiler.translation import KERNEL_FILE, CheckPlan, EntryPlan, KernelPlan, OperatorPlan, Translation, write_lines
+from transpiler.translation import (
+    KERNEL_FILE,
+    CheckPlan,
+    EntryPlan,
+    FilledHole,
+    KernelPlan,
+    OperatorPlan,
+    SiteOf,
+    Translation,
+    write_lines,
+)
 
 Trace = Callable[[str, str, Any], None]
 """Called with a stage (hir, tir, rust), what it is of, and the form."""
@@ -56,7 +66,8 @@ def translate(job: OperatorJob, trace: Trace = lambda _stage, _of, _form: None) 
     _known_kernels(program, job)
     trace("hir", job.name, program)
     sharing = Sharing()
-    residuals = [_specialized(program, k.name, s, trace, sharing) for k in job.kernels for s in k.specializations]
+    asked = [(k.name, one) for k in job.kernels for one in k.specializations]
+    residuals = [_specialized(program, kernel, one, trace, sharing, job.selection) for kernel, one in asked]
     programs = _programs(residuals)
     module = emit_operator(job.name, programs, program.modules[program.main].path)
     trace("rust", job.name, module.text)
@@ -66,10 +77,12 @@ def translate(job: OperatorJob, trace: Trace = lambda _stage, _of, _form: None) 
     kernels = [_noted(kernel, notes, first=index == 0) for index, kernel in enumerate(kernels)]
     lookups.add(program_lookups(job.path, display=job.display))
     plan = _operator_plan(program, job, module, tuple(kernels))
-    return Translation(plan, files, closures, _traces(programs), lookups)
+    return Translation(plan, files, closures, _traces(programs), lookups, _sites(residuals))
 
 
-def _specialized(program: hir.Program, kernel: str, one: Specialization, trace: Trace, sharing: Sharing) -> _Residual:
+def _specialized(
+    program: hir.Program, kernel: str, one: Specialization, trace: Trace, sharing: Sharing, selection: Selection
+) -> _Residual:
     """Specialize a kernel, run the passes over what is left, and emit it; or find who takes the same path."""
     residual = _Residual(kernel, one)
     twin = sharing.find(kernel, one)
@@ -77,9 +90,10 @@ def _specialized(program: hir.Program, kernel: str, one: Specialization, trace: 
         residual.program, residual.emitted = twin
         return residual
     try:
-        left = passes.run(specialize(program, kernel, one, table()))
+        fragments = selection.fragments
+        left = passes.run(specialize(program, kernel, one, selection.rules, fragments))
         trace("tir", f"{kernel} [{one.name}]", left)
-        residual.program, residual.emitted = left, emit_entry(left)
+        residual.program, residual.emitted = left, emit_entry(left, "", selection.forms, fragments)
         sharing.add(kernel, one, left, residual.emitted)
     except TranspileError as refusal:
         residual.problem = refusal.diagnostic
@@ -152,7 +166,8 @@ def _operator_plan(
     digest = hashlib.sha256(job.path.read_bytes()).hexdigest()
     lines = write_lines(module.line_map, module.text.count("\n"))
     source = program.modules[program.main].path
-    return OperatorPlan(name=job.name, source=source, sha256=digest, module=module.module, lines=lines, kernels=kernels)
+    return OperatorPlan(name=job.name, source=source, sha256=digest, module=module.module, lines=lines,
+                        without=job.selection.without, kernels=kernels)  # fmt: skip
 
 
 def _kernel_plan(
@@ -196,7 +211,8 @@ def _entry_plan(
 def _check_plan(residual: _Residual, entry: EntryAbi | None, job: OperatorJob, refusal: Diagnostic | None) -> CheckPlan:
     """Plan one check: what to compile, or the verdict where it is known already."""
     one = residual.specialization
-    plan = CheckPlan(specialization=one, target=one.target or job.target)
+    plan = CheckPlan(specialization=one, target=one.target or job.target, holes=_digests(residual),
+                     filled=_filled(residual))  # fmt: skip
     holes = _holes(residual)
     if holes:
         return plan.model_copy(update={"outcome": "unmapped", "diagnostics": holes})
@@ -217,3 +233,21 @@ def _holes(residual: _Residual) -> tuple[Diagnostic, ...]:
         return ()
     emitted = residual.emitted.diagnostics if residual.emitted is not None else ()
     return tuple(dict.fromkeys((*residual.program.holes, *(d for d in emitted if d.severity == "error"))))
+
+
+def _sites(residuals: Iterable[_Residual]) -> tuple[SiteOf, ...]:
+    """Where each specialization meets what has no mapping."""
+    return tuple(SiteOf(r.kernel, r.specialization, site) for r in residuals if r.emitted for site in r.emitted.sites)
+
+
+def _digests(residual: _Residual) -> tuple[str, ...]:
+    sites = residual.emitted.sites if residual.emitted is not None else ()
+    return tuple(dict.fromkeys(site.construct.digest for site in sites))
+
+
+def _filled(residual: _Residual) -> tuple[FilledHole, ...]:
+    """What overrides fill, each place once."""
+    found = residual.emitted.filled if residual.emitted is not None else ()
+    rows = (FilledHole(hole=one.construct.digest, name=one.construct.name, override=one.key, model=one.model,
+                       line=one.line) for one in found)  # fmt: skip
+    return tuple(dict.fromkeys(rows))

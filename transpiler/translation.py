@@ -13,6 +13,7 @@ from typing import Literal
 from transpiler.diagnostics import Diagnostic, Span
 from transpiler.emit.abi import CompileInputs
 from transpiler.inputs import Lookups
+from transpiler.ir.construct import HoleSite
 from transpiler.ir.trace import RuleTrace
 from transpiler.reference.closure import Closure
 from transpiler.spec import Model, Specialization
@@ -20,16 +21,30 @@ from transpiler.spec import Model, Specialization
 KERNEL_FILE = "kernel.rs"
 
 
+class FilledHole(Model):
+    """A Hole that an override fills: its construct's digest and name, the override's key and kind, who wrote it."""
+
+    hole: str
+    name: str
+    override: str
+    kind: Literal["rust", "raised"] = "rust"
+    model: str
+    line: int
+
+
 class CheckPlan(Model):
     """A check to do; ``outcome`` is set where translating already decided the verdict.
 
-    Without compile inputs the ``diagnostics`` say why; the reference may still refuse the kernel as well.
+    ``holes`` are the digests of constructs that nothing maps, ``filled`` what overrides fill.  Without compile inputs
+    the ``diagnostics`` say why; the reference may still refuse the kernel as well.
     """
 
     specialization: Specialization
     target: str
     inputs: CompileInputs | None = None
     outcome: Literal["unmapped", "error"] | None = None
+    holes: tuple[str, ...] = ()
+    filled: tuple[FilledHole, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
@@ -58,21 +73,35 @@ class KernelPlan(Model):
 
 
 class OperatorPlan(Model):
-    """One operator. ``lines`` says where the lines of kernel.rs come from (see :func:`write_lines`)."""
+    """One operator. ``lines`` says where the lines of kernel.rs come from (see :func:`write_lines`).
+
+    ``without`` are the rules that were switched off.
+    """
 
     name: str
     source: str
     sha256: str
     module: str
     lines: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     kernels: tuple[KernelPlan, ...] = ()
+
+
+@dataclass(frozen=True)
+class SiteOf:
+    """A Hole and the specialization of a kernel that meets it."""
+
+    kernel: str
+    specialization: Specialization
+    site: HoleSite
 
 
 @dataclass(frozen=True)
 class Translation:
     """A translated operator: plan, files by their path in the operator's folder, closures and traces by kernel.
 
-    ``lookups`` is what was read for it.  An operator that was read back from its folder has neither traces nor these.
+    ``lookups`` is what was read for it and ``sites`` its Holes.  An operator that was read back from its folder has
+    neither traces nor these.
     """
 
     plan: OperatorPlan
@@ -80,6 +109,7 @@ class Translation:
     closures: dict[str, Closure]
     traces: dict[str, RuleTrace] = field(default_factory=dict)
     lookups: Lookups = field(default_factory=Lookups, compare=False)
+    sites: tuple[SiteOf, ...] = field(default=(), compare=False)
 
     @property
     def text(self) -> str:

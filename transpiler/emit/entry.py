@@ -14,10 +14,12 @@ from transpiler.emit.naming import snake
 from transpiler.emit.outline import outline
 from transpiler.emit.scopes import Key, name_variables
 from transpiler.ir import rust
+from transpiler.ir.construct import FilledSite, Fragments, HoleSite
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import ArrayUse, Condition, Kernel
 from transpiler.ir.trace import RuleTrace, joined
 from transpiler.ir.types import DType
+from transpiler.select import TABLE, Table
 from transpiler.select.declarations import DECLARATIONS
 
 _SUPPORTED_SCALARS = ("bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
@@ -43,16 +45,23 @@ class EmittedEntry:
     functions: tuple[Function, ...] = ()
     arrays: dict[str, ArrayUse] = field(default_factory=dict)
     trace: RuleTrace = field(default_factory=RuleTrace, compare=False)
+    sites: tuple[HoleSite, ...] = field(default=(), compare=False)
+    filled: tuple[FilledSite, ...] = field(default=(), compare=False)
 
     def abi(self, name: str) -> EntryAbi:
         """The entry's ABI under a name."""
         return EntryAbi(name, self.conditions, self.generics, self.arguments)
 
 
-def emit_entry(kernel: Kernel, name: str = "") -> EmittedEntry:
-    """Translate one residual program. ``name`` is what the function is called (the kernel's name if empty)."""
+def emit_entry(
+    kernel: Kernel, name: str = "", forms: Table = TABLE, fragments: Fragments | None = None
+) -> EmittedEntry:
+    """Translate one residual program. ``name`` is what the function is called (the kernel's name if empty).
+
+    ``forms`` is what selection chooses from; ``fragments`` fill operations that it has no row for.
+    """
     generics = Generics(kernel)
-    functions = Functions()
+    functions = Functions(forms=forms, fragments=fragments or {})
     lowering = Lowering(kernel, generics, outline(kernel).body, functions, False)
     body = lowering.run()
     params = [("param", n) for n in kernel.params if n in kernel.arrays or n in kernel.scalars]
@@ -89,6 +98,8 @@ def emit_entry(kernel: Kernel, name: str = "") -> EmittedEntry:
         tuple(functions.items),
         kernel.arrays,
         joined((kernel.trace, functions.trace)),
+        (*kernel.sites, *functions.sites),
+        (*kernel.filled, *functions.filled),
     )
 
 

@@ -13,10 +13,12 @@ from transpiler.emit.naming import function_name, snake
 from transpiler.emit.outline import Group
 from transpiler.emit.scopes import name_variables
 from transpiler.ir import rust
+from transpiler.ir.construct import FilledSite, Fragments, HoleSite
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import Condition, Kernel, Value
 from transpiler.ir.trace import RuleTrace
 from transpiler.ir.types import TensorTy, ViewTy
+from transpiler.select import TABLE, Table
 
 Key = Hashable
 
@@ -38,6 +40,10 @@ class Functions:
 
     items: list[Function] = field(default_factory=list)
     trace: RuleTrace = field(default_factory=RuleTrace)  # the forms that the entry and its functions are written with
+    forms: Table = TABLE
+    fragments: Fragments = field(default_factory=dict)  # what fills operations without a form
+    sites: list[HoleSite] = field(default_factory=list)
+    filled: list[FilledSite] = field(default_factory=list)
 
     def add(self, base: str, fn: rust.Fn, names: dict[Key, str]) -> str:
         """The id of a function, shared with an equal one."""

@@ -16,10 +16,10 @@ from transpiler.emit.generics import Generics
 from transpiler.emit.outline import Group
 from transpiler.emit.uses import Uses
 from transpiler.ir import rust
+from transpiler.ir.construct import Construct, FilledSite, HoleSite
 from transpiler.ir.symbolic import Sym, lit
 from transpiler.ir.tir import EFFECTS, Block, CallSite, Condition, Kernel, Op, Value
 from transpiler.ir.types import PtrTy, TensorTy, TileTy, Type
-from transpiler.select import TABLE
 from transpiler.select.forms import instantiate
 from transpiler.select.params import keys, parameters
 
@@ -248,9 +248,9 @@ class Lowering:
 
     def form(self, op: Op) -> None:
         """An operation that has a row in the table of forms."""
-        row = TABLE.find(op.opcode, keys(op, self.generics))
+        row = self.functions.forms.find(op.opcode, keys(op, self.generics))
         if row is None:
-            self.hole(op, "E0601", f"`{op.opcode}` has no Rust form with these attributes: {_attributes(op)}")
+            self.unmapped(op, "E0601", f"`{op.opcode}` has no Rust form with these attributes: {_attributes(op)}")
             return
         self.functions.trace.add("form", row.key, op.span, op.rule)
         operands = self.take(op.operands)
@@ -316,10 +316,27 @@ class Lowering:
         )
 
     # -- special operations -----------------------------------------------------------------------
-    def hole(self, op: Op, code: str, message: str, help: str = "") -> None:
+    def unmapped(self, op: Op, code: str, message: str) -> None:
+        """An operation that the tables have nothing for: what an override says, else a Hole."""
+        from transpiler.emit.inline import construct_of, write
+
+        construct = construct_of(op, self.generics)
+        fragment = self.functions.fragments.get(construct.digest)
+        if fragment is None:
+            self.hole(op, code, message, construct=construct)
+            return
+        self.functions.filled.append(FilledSite(construct, fragment.key, fragment.model, op.span.file, op.span.line))
+        self.functions.trace.add("override", fragment.key, op.span, op.rule)
+        write(self, op, fragment)
+
+    def hole(self, op: Op, code: str, message: str, help: str = "", construct: Construct | None = None) -> None:
         """An operation without a Rust form: a diagnostic, and an error in the emitted text."""
         self.take(op.operands)
-        self.diagnostics.append(Diagnostic(code, message, help or f"transpile explain {code}", "error", op.span))
+        met = Diagnostic(code, message, help or f"transpile explain {code}", "error", op.span)
+        self.diagnostics.append(met)
+        inputs = tuple((self.author(v), str(v.ty)) for v in op.operands)
+        results = tuple((self.author(v), str(v.ty)) for v in op.results)
+        self.functions.sites.append(HoleSite(construct or Construct("other", op.opcode), met, inputs, results))
         self.error(op, code, message)
 
     def error(self, op: Op, code: str, message: str) -> None:
@@ -351,7 +368,7 @@ def _constant(self: Lowering, op: Op) -> None:
     c = constants.constant(op, self.generics)
     v = op.result
     if c is None:
-        self.hole(op, "E0602", f"the constant {op.attrs['value']} of type {v.ty} can't be written in cutile 0.5")
+        self.unmapped(op, "E0602", f"the constant {op.attrs['value']} of type {v.ty} can't be written in cutile 0.5")
         return
     if constants.literalized(op, self.generics):
         sym: Sym = op.attrs["sym"]
@@ -382,6 +399,13 @@ def _scalar(self: Lowering, op: Op) -> None:
 def _hole(self: Lowering, op: Op) -> None:
     self.take(op.operands)
     self.error(op, str(op.attrs["code"]), str(op.attrs["message"]))
+
+
+def _rust(self: Lowering, op: Op) -> None:
+    """What an override fills a construct with."""
+    from transpiler.emit.inline import write
+
+    write(self, op, op.attrs["fragment"])
 
 
 def _assert(self: Lowering, op: Op) -> None:
@@ -432,9 +456,9 @@ def _scan(self: Lowering, op: Op) -> None:
     back = tuple(order.index(i) for i in range(ty.rank))
     front = TileTy(ty.dtype, tuple(ty.shape[i] for i in order))
     inner = replace(op, attrs={**op.attrs, "axis": 0}, results=(Value(front),))
-    row = TABLE.find("scan", keys(inner, self.generics))
+    row = self.functions.forms.find("scan", keys(inner, self.generics))
     if row is None:
-        self.hole(op, "E0601", f"`scan` has no Rust form with these attributes: {_attributes(op)}")
+        self.unmapped(op, "E0601", f"`scan` has no Rust form with these attributes: {_attributes(op)}")
         return
     self.functions.trace.add("form", row.key, op.span, op.rule)
     (x,) = self.take(op.operands)
@@ -515,6 +539,7 @@ SPECIAL: dict[str, Callable[[Lowering, Op], None]] = {
     "tensor": _tensor,
     "scalar": _scalar,
     "hole": _hole,
+    "rust": _rust,
     "assert": _assert,
     "scan": _scan,
     "convert": _convert,

@@ -48,6 +48,7 @@ Opcodes and their attributes (``*`` marks optional ones):
   int_to_ptr          (a)                             an i64 scalar as a pointer
   print (*args, token) format -> token;   assert (cond) message
   hole                (*uses) code, message           an unmapped construct; results may have any type
+  rust                (*operands) fragment            an unmapped construct that an override filled with Rust (pure)
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from transpiler.diagnostics import NO_SPAN, Diagnostic, Span
+from transpiler.ir.construct import FilledSite, HoleSite
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.trace import RuleTrace
 from transpiler.ir.types import DType, Type
@@ -201,6 +203,8 @@ class Kernel:
     hints: dict[str, Any]  # the decorator's: occupancy, num_ctas, num_worker_warps -> int or {target: int}
     dtype_class: dict[str, str]  # array -> representative array of its unified dtype, or "" when fixed
     holes: tuple[Diagnostic, ...] = ()
+    sites: tuple[HoleSite, ...] = ()  # the same, with what an override is told by
+    filled: tuple[FilledSite, ...] = ()  # what would be Holes without overrides
     docstring: str = ""
     comments: tuple[str, ...] = ()
     helper_returns: dict[int, tuple[Value, ...]] = field(default_factory=dict)  # call site index -> returned values

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from transpiler.diagnostics import Span
 
-Table = Literal["rule", "construct", "form"]
+Table = Literal["rule", "construct", "form", "override"]
 
 
 class Use(NamedTuple):

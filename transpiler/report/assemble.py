@@ -11,6 +11,7 @@ from transpiler.report.model import (
     Check,
     DiagnosticRow,
     Entry,
+    Filled,
     Kernel,
     Operator,
     Report,
@@ -19,7 +20,7 @@ from transpiler.report.model import (
     make_report,
 )
 from transpiler.shards import Wanted
-from transpiler.translation import CheckKey, EntryPlan, Failure, KernelPlan, OperatorPlan, check_keys
+from transpiler.translation import CheckKey, CheckPlan, EntryPlan, Failure, KernelPlan, OperatorPlan, check_keys
 from transpiler.verify import CheckResult
 
 
@@ -100,7 +101,7 @@ def _kernel(results: Results, plan: OperatorPlan, index: int, kernel: KernelPlan
         for position, check in enumerate(entry.checks):
             result = results.checks.get(CheckKey(plan.name, index, number, position))
             if result is not None:
-                checks.append(_check(check.specialization.name, check.target, result))
+                checks.append(_check(check, result))
         entries.append(_entry(entry, checks))
     return Kernel(name=kernel.name, line=kernel.line, diagnostics=_rows(kernel.diagnostics), entries=entries)
 
@@ -109,10 +110,13 @@ def _entry(entry: EntryPlan, checks: list[Check]) -> Entry:
     return Entry(name=entry.name, condition=entry.condition, generics=list(entry.generics), checks=checks)
 
 
-def _check(name: str, target: str, result: CheckResult) -> Check:
+def _check(plan: CheckPlan, result: CheckResult) -> Check:
+    filled = [Filled(hole=one.name, override=one.override, kind=one.kind, model=one.model, line=one.line)
+              for one in plan.filled]  # fmt: skip
     return Check(
-        specialization=name, target=target, verdict=result.verdict, machine_code=dict(result.machine_code),
-        diagnostics=_rows(result.diagnostics), seconds=round(result.seconds, 4),
+        specialization=plan.specialization.name, target=plan.target, verdict=result.verdict,
+        machine_code=dict(result.machine_code), diagnostics=_rows(result.diagnostics), filled=filled or None,
+        seconds=round(result.seconds, 4),
     )  # fmt: skip
 
 

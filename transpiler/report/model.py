@@ -39,14 +39,25 @@ class DiagnosticRow(_Model):
     column: int
 
 
+class Filled(_Model):
+    """A Hole that an override fills, and the line that it is in; ``raised``: made of the reference's Tile IR."""
+
+    hole: str
+    override: str
+    kind: Literal["rust", "raised"]
+    model: str
+    line: int
+
+
 class Check(_Model):
-    """One entry compiled for one specialization on both sides."""
+    """One entry compiled for one specialization on both sides; ``filled`` is there where overrides fill Holes."""
 
     specialization: str
     target: str
     verdict: Verdict
     machine_code: dict[str, MachineCode] = {}
     diagnostics: list[DiagnosticRow] = []
+    filled: list[Filled] | None = None
     seconds: float = 0.0
 
 

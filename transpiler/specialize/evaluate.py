@@ -12,12 +12,14 @@ from typing import Any
 from transpiler.diagnostics import Diagnostic, Span, TranspileError
 from transpiler.ir import hir
 from transpiler.ir import symbolic as sy
+from transpiler.ir.construct import Construct, FilledSite, Fragments, HoleSite
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import CallSite, Docs, Value
 from transpiler.ir.trace import RuleTrace
 from transpiler.ir.types import BOOL, DTYPE_TABLE, DType
 from transpiler.rules import registry
 from transpiler.specialize.builder import Builder
+from transpiler.specialize.inline import unmapped
 from transpiler.specialize.values import (
     ArrayVal,
     BoundMethod,
@@ -64,11 +66,14 @@ def external_dtype(name: str) -> DType | None:
 class Evaluator(Builder):
     """State of one specialization: the builder, the program, the scopes and the Holes met."""
 
-    def __init__(self, program: hir.Program, table: registry.Table) -> None:
+    def __init__(self, program: hir.Program, table: registry.Table, fragments: Fragments) -> None:
         super().__init__()
         self.program = program
         self.table = table
+        self.fragments = fragments
         self.holes: list[Diagnostic] = []
+        self.hole_sites: list[HoleSite] = []
+        self.filled: list[FilledSite] = []
         self.trace = RuleTrace()
         self.const_names: dict[Sym, str] = {}
         self.metadata: set[tuple[str, str]] = set()  # (array, "dim" or "stride") that the kernel reads
@@ -226,7 +231,7 @@ class Evaluator(Builder):
             self.hole("E0301", f"attribute `{name}` of {describe(v)} has no mapping")
         row = self.table.find(f"{kind}.{name}", (v,))
         if row is None:
-            self.hole("E0301", f"`{kind}.{name}` has no rule")
+            return unmapped(self, "E0301", f"`{kind}.{name}` has no rule", f"{kind}.{name}", (v,), {})
         if row.attribute:
             return self.apply(row, (v,), {})
         return BoundMethod(v, kind, name)
@@ -276,14 +281,14 @@ class Evaluator(Builder):
         if row is None:
             known = self.table.rows.get(name)
             what = f"`{name}` of {', '.join(map(describe, args))}" if known else f"`{name}`"
-            self.hole("E0301", f"{what} has no rule", "transpile explain E0301")
+            return unmapped(self, "E0301", f"{what} has no rule", name, args, kwargs)
         return self.apply(row, args, kwargs)
 
     def apply(self, row: registry.Rule, args: tuple[Val, ...], kwargs: dict[str, Val]) -> Val:
         """Apply a row to its operands."""
         self.trace.add("rule", row.key, self.span)
         if row.status == "unsupported":
-            self.hole("E0302", f"`{row.callee}` isn't supported: {row.reason}")
+            return unmapped(self, "E0302", f"`{row.callee}` isn't supported: {row.reason}", row.callee, args, kwargs)
         try:
             bound = self.table.bind(row, args, kwargs)
         except TypeError as e:
@@ -291,6 +296,10 @@ class Evaluator(Builder):
         outer, self.rule = self.rule, row.key
         try:
             return registry.call(self, row, bound)
+        except HoleError as hole:  # the row has nothing for these operands
+            if hole.silent or hole.construct is not None:
+                raise
+            return unmapped(self, hole.code, hole.message, row.callee, args, kwargs, hole.help)
         finally:
             self.rule = outer
 
@@ -350,8 +359,9 @@ class Evaluator(Builder):
         if hole.silent:
             return
         span: Span = hole.span
-        self.holes.append(Diagnostic(hole.code, hole.message, hole.help or f"transpile explain {hole.code}",
-                                     "error", span))  # fmt: skip
+        met = Diagnostic(hole.code, hole.message, hole.help or f"transpile explain {hole.code}", "error", span)
+        self.holes.append(met)
+        self.hole_sites.append(HoleSite(hole.construct or Construct("other", hole.code), met, hole.inputs))
         self.emit("hole", code=hole.code, message=hole.message)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from transpiler.diagnostics import error
 from transpiler.ir import hir
 from transpiler.ir import symbolic as sy
+from transpiler.ir.construct import Fragments
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import ArrayUse, Condition, Kernel, Op, Value, walk
 from transpiler.ir.types import GENERIC_CLASS, I64, DType, TensorTy, TileTy
@@ -22,10 +23,13 @@ _KERNEL_DECORATOR = "cuda.tile.kernel"
 _ENCLOSING = "E0231"  # a variable of an enclosing function
 
 
-def specialize(program: hir.Program, name: str, spec: Specialization, table: Table) -> Kernel:
+def specialize(
+    program: hir.Program, name: str, spec: Specialization, table: Table, fragments: Fragments | None = None
+) -> Kernel:
     """Partially evaluate kernel ``name`` of ``program`` for ``spec``.
 
-    Unmapped constructs become ``hole`` operations and ``Kernel.holes``.  Raises TranspileError
+    Unmapped constructs become ``hole`` operations and ``Kernel.holes``, those that ``fragments`` has Rust for
+    ``rust`` operations and ``Kernel.filled``.  Raises TranspileError
     (E0201 unknown kernel, E0212 wrong specialization, E04xx the program is ill-typed).
     """
     function = program.modules[program.main].functions.get(name)
@@ -35,7 +39,7 @@ def specialize(program: hir.Program, name: str, spec: Specialization, table: Tab
     _check_parameters(function, spec)
     once: frozenset[tuple[str, str]] = frozenset()
     while True:
-        ev = Evaluator(program, table)
+        ev = Evaluator(program, table, fragments or {})
         ev.span, ev.once = function.span, once
         env = _bind(ev, function, spec)
         try:
@@ -187,6 +191,8 @@ def _finish(ev: Evaluator, function: hir.Function, spec: Specialization) -> Kern
         hints=decorator_hints(ev, function),
         dtype_class=classes,
         holes=tuple(ev.holes),
+        sites=tuple(ev.hole_sites),
+        filled=tuple(ev.filled),
         docstring=function.docstring,
         comments=function.comments,
         helper_returns=ev.helper_returns,

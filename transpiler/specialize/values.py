@@ -7,6 +7,7 @@ from typing import Any
 
 from transpiler.diagnostics import Span
 from transpiler.ir import hir
+from transpiler.ir.construct import Construct
 from transpiler.ir.symbolic import Sym, lit
 from transpiler.ir.tir import Value
 from transpiler.ir.types import DType, Shape
@@ -164,11 +165,18 @@ Val = (
 
 
 class HoleError(Exception):
-    """An unmapped construct was met; ``silent`` when it only uses the result of another one."""
+    """An unmapped construct was met; ``silent`` when it only uses the result of another one.
 
-    def __init__(self, code: str, message: str, span: Span, help: str = "", *, silent: bool = False) -> None:
+    ``construct`` is what was met and ``inputs`` are its operands, where an override may fill it.
+    """
+
+    def __init__(
+        self, code: str, message: str, span: Span, help: str = "", *, silent: bool = False,
+        construct: Construct | None = None, inputs: tuple[tuple[str, str], ...] = (),
+    ) -> None:  # fmt: skip
         super().__init__(message)
         self.code, self.message, self.span, self.help, self.silent = code, message, span, help, silent
+        self.construct, self.inputs = construct, inputs
 
 
 def describe(value: Val) -> str:
