@@ -14,10 +14,11 @@ from functools import lru_cache
 from transpiler.diagnostics import Span, TranspileError, error
 from transpiler.tileir.model import Form, Hints
 from transpiler.tileir.ops.schema import SCHEMAS, WORDS, Schema
+from transpiler.tileir.text import CLOSE, OPEN
+from transpiler.tileir.text import split_list as split_list
 
 _TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|(->|[%,:=<>()\[\]{}])|([\w.+-]+|\?))')
 _LIST_ATTRIBUTES = {"permute": "permutation"}
-_OPEN, _CLOSE = "<[({", ">])}"
 
 
 @lru_cache(maxsize=50_000)
@@ -51,9 +52,9 @@ def split_types(text: str) -> tuple[str, str]:
             quoted = not quoted
         elif quoted:
             continue
-        elif char in _OPEN:
+        elif char in OPEN:
             depth += 1
-        elif char in _CLOSE:
+        elif char in CLOSE:
             if char == ">" and text[at - 1] == "-":
                 if depth == 0:
                     return text[: at - 1].strip(), text[at - 1 :].strip()
@@ -62,23 +63,6 @@ def split_types(text: str) -> tuple[str, str]:
         elif char == ":" and depth == 0:
             return text[:at].strip(), text[at + 1 :].strip()
     return text.strip(), ""
-
-
-@lru_cache(maxsize=50_000)
-def split_list(text: str) -> tuple[str, ...]:
-    """Split at the commas outside all brackets."""
-    parts: list[str] = []
-    depth = start = 0
-    for at, char in enumerate(text):
-        if char in _OPEN:
-            depth += 1
-        elif char in _CLOSE and not (char == ">" and text[at - 1] == "-"):
-            depth -= 1
-        elif char == "," and depth == 0:
-            parts.append(text[start:at].strip())
-            start = at + 1
-    last = text[start:].strip()
-    return (*parts, last) if last else tuple(parts)
 
 
 def _split_arrow(types: str, schema: Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -148,9 +132,9 @@ class _Clauses:
         depth, start = 1, self._at
         for at in range(start, len(self._text)):
             char = self._text[at]
-            if char in _OPEN:
+            if char in OPEN:
                 depth += 1
-            elif char in _CLOSE:
+            elif char in CLOSE:
                 depth -= 1
                 if depth == 0:
                     self._at = at + 1

@@ -1,0 +1,216 @@
+"""Execute Tile IR in NumPy.
+
+An entry is compiled once into closures over an environment (a list with a slot for each SSA value) and
+run for each tile block of the grid, one after another, in the order of their numbers, x fastest.  What
+depends on nothing is computed when compiling; what depends on parameters alone once a run.
+
+    memory = Memory()
+    x = memory.allocate("x", np.arange(8, dtype=np.float32))
+    outcome = interpret(entry, [x, 8, 1], grid=(1, 1, 1), memory=memory)
+    outcome.memory["x"], outcome.findings
+
+Arguments are the entry's flat parameters: addresses in ``memory`` for pointers, numbers for the rest.
+``memory`` itself isn't changed.  What each operation computes is in ``ops/``.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from transpiler.diagnostics import error
+from transpiler.tileir.elements import dtype_of
+from transpiler.tileir.machine import Finding, Machine, StoppedError
+from transpiler.tileir.memory import Memory
+from transpiler.tileir.model import Entry, Op, Region, tile_type, walk
+from transpiler.tileir.ops.lazy import np
+from transpiler.tileir.ops.row import Row
+from transpiler.tileir.ops.schema import ROWS
+from transpiler.tileir.ops.site import CompiledRegion, Env, Runner, Signal, Site
+
+Argument = Any
+"""An address, a number, or a NumPy scalar."""
+_LIMIT = 200_000
+_FAULTING = frozenset({"divi", "remi", "assume", "assert"})
+"""Operations that may have findings: they are only executed where the program does."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run left: memory, printed text, findings (see :class:`Finding`), why it was given up ("": it wasn't)."""
+
+    memory: Memory
+    prints: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    stopped: str = ""
+
+
+class Program:
+    """A compiled entry."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.machine = Machine(entry)
+        self._constants: dict[int, Any] = {}
+        self._once: list[Runner] = []
+        compiler = _Compiler(self.machine, self._constants, self._once)
+        with np.errstate(all="ignore"):
+            self._body = compiler.top(entry.body)
+
+    def run(
+        self, arguments: Sequence[Argument], grid: Sequence[int], memory: Memory, *, races: bool = True,
+        limit: int = _LIMIT,
+    ) -> Outcome:  # fmt: skip
+        """Run all tile blocks; ``limit`` bounds the loop iterations of the whole run.
+
+        Raises E0687 when the arguments don't fit the entry's parameters.
+        """
+        x, y, z = (*grid, 1, 1, 1)[:3]
+        machine = self.machine
+        machine.reset(memory.copy(), (x, y, z), limit=limit, races=races)
+        env: Env = [None] * len(self.entry.values)
+        for value, constant in self._constants.items():
+            env[value] = constant
+        self._bind(env, arguments)
+        stopped = ""
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            with np.errstate(all="ignore"):
+                for step in self._once:
+                    step(env)
+                for k, j, i in product(range(z), range(y), range(x)):
+                    machine.enter((i, j, k))
+                    self._body(env)
+        except StoppedError as exc:
+            stopped = str(exc)
+        finally:
+            if collecting:
+                gc.enable()
+        return Outcome(machine.memory, tuple(machine.prints), tuple(machine.findings.values()), stopped)
+
+    def _bind(self, env: Env, arguments: Sequence[Argument]) -> None:
+        params = self.entry.params
+        if len(arguments) != len(params):
+            raise error("E0687", f"`{self.entry.name}` has {len(params)} parameters, not {len(arguments)}")
+        for param, argument in zip(params, arguments, strict=True):
+            dtype = dtype_of(tile_type(self.entry.values[param].type).element)
+            env[param] = np.asarray(argument).astype(dtype)[()]
+
+
+def interpret(
+    entry: Entry, arguments: Sequence[Argument], grid: Sequence[int], memory: Memory, *, races: bool = True,
+    limit: int = _LIMIT,
+) -> Outcome:  # fmt: skip
+    """Compile and run an entry; use :class:`Program` to run it several times."""
+    return Program(entry).run(arguments, grid, memory, races=races, limit=limit)
+
+
+class _Compiler:
+    """Makes steps of operations; knows which values are constant, and which are the same for all tile blocks."""
+
+    def __init__(self, machine: Machine, constants: dict[int, Any], once: list[Runner]) -> None:
+        self._machine, self._constants, self._once = machine, constants, once
+        self._shared: set[int] = set(machine.entry.params)
+
+    def top(self, body: Region) -> Runner:
+        """Compile the entry's body: what all tile blocks compute alike goes to the steps done once."""
+        steps: list[Runner] = []
+        certain = True
+        for op in body.ops:
+            step = self._operation(op)
+            if step is None:
+                continue
+            if self._is_shared(op, certain):
+                self._shared.update(op.results)
+                self._once.append(step)
+            else:
+                steps.append(step)
+                certain = certain and not any(inner.name == "return" for region in op.regions for inner in walk(region))
+        return _sequence(steps)
+
+    def _is_shared(self, op: Op, certain: bool) -> bool:
+        """Whether an operation gives the same for every tile block, and is executed by every one."""
+        row = ROWS[op.name]
+        pure = row.static or op.name in ("assume", "get_num_tile_blocks")
+        if not pure or (op.name in _FAULTING and not certain):
+            return False
+        return all(v in self._shared or v in self._constants for v in op.operands)
+
+    def region(self, region: Region) -> CompiledRegion:
+        """Compile a region inside of an operation."""
+        steps = [step for op in region.ops if (step := self._operation(op)) is not None]
+        return CompiledRegion(region.args, _sequence(steps))
+
+    def _operation(self, op: Op) -> Runner | None:
+        """Compile an operation; None when its result is known already."""
+        row = ROWS[op.name]
+        regions = tuple(self.region(r) for r in op.regions)
+        function = row.make(Site(op, self._machine.entry, self._machine, regions))
+        if row.schema.kind == "control" or row.schema.regions:
+            runner: Runner = function
+            return runner
+        if row.static and op.name not in _FAULTING and all(v in self._constants for v in op.operands):
+            self._fold(op, row, function)
+            return None
+        return _step(op, function)
+
+    def _fold(self, op: Op, row: Row, function: Any) -> None:
+        del row
+        result = function(*[self._constants[v] for v in op.operands])
+        if len(op.results) == 1:
+            self._constants[op.results[0]] = result
+        else:
+            self._constants.update(zip(op.results, result, strict=True))
+
+
+def _sequence(steps: list[Runner]) -> Runner:
+    def run(env: Env) -> Signal | None:
+        for step in steps:
+            signal = step(env)
+            if signal is not None:
+                return signal
+        return None
+
+    return run
+
+
+def _step(op: Op, function: Any) -> Runner:
+    """Call an operation's function with its operands' values, and keep its results."""
+    results, operands = op.results, op.operands
+    if len(results) != 1:
+        return _general_step(op, function)
+    result = results[0]
+    match operands:
+        case (a,):
+
+            def one(env: Env) -> None:
+                env[result] = function(env[a])
+
+            return one
+        case (a, b):
+
+            def two(env: Env) -> None:
+                env[result] = function(env[a], env[b])
+
+            return two
+
+    def many(env: Env) -> None:
+        env[result] = function(*[env[v] for v in operands])
+
+    return many
+
+
+def _general_step(op: Op, function: Any) -> Runner:
+    results, operands = op.results, op.operands
+
+    def run(env: Env) -> None:
+        values = function(*[env[v] for v in operands])
+        if results:
+            for result, value in zip(results, values, strict=True):
+                env[result] = value
+
+    return run

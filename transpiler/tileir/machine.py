@@ -1,0 +1,207 @@
+"""The machine that executes an entry: the current tile block, memory, what was printed, what went wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from transpiler.tileir.elements import dtype_of, is_pointer
+from transpiler.tileir.memory import Allocation, Memory, Part, parts
+from transpiler.tileir.model import Entry, Loc, Op
+from transpiler.tileir.ops.lazy import np
+from transpiler.tileir.race import Access, Races
+
+FindingKind = Literal["bounds", "uninitialized", "race", "undefined", "assumption", "assert"]
+Array = Any
+Token = int
+"""The set of this block's memory accesses that come before, as bits."""
+
+
+@dataclass
+class Finding:
+    """Something that a correct program doesn't do: which operation, where, in which block first, how often."""
+
+    kind: FindingKind
+    op: str
+    line: int
+    """The line of the disassembly."""
+    loc: Loc | None
+    message: str
+    block: tuple[int, int, int]
+    count: int = 1
+
+
+class StoppedError(Exception):
+    """The execution was given up: too many steps."""
+
+
+@dataclass
+class Machine:
+    """What semantics may look at and change; one for each compiled entry, reset for each run."""
+
+    entry: Entry
+    memory: Memory = field(default_factory=Memory)
+    grid: tuple[int, int, int] = (1, 1, 1)
+    block: tuple[int, int, int] = (0, 0, 0)
+    findings: dict[tuple[str, int, str], Finding] = field(default_factory=dict)
+    prints: list[str] = field(default_factory=list)
+    races: Races = field(default_factory=Races)
+    steps: int = 0
+    limit: int = 0
+
+    def reset(self, memory: Memory, grid: tuple[int, int, int], *, limit: int, races: bool) -> None:
+        """Start anew."""
+        self.memory, self.grid, self.block = memory, grid, (0, 0, 0)
+        self.findings, self.prints = {}, []
+        self.races = Races(enabled=races)
+        self.steps, self.limit = 0, limit
+
+    def enter(self, block: tuple[int, int, int]) -> None:
+        """Begin with another tile block."""
+        self.block = block
+        gx, gy, _ = self.grid
+        self.races.enter(block[0] + gx * (block[1] + gy * block[2]))
+
+    def step(self) -> None:
+        """Count an iteration of a loop; raises :class:`StoppedError` at the limit."""
+        self.steps += 1
+        if self.steps > self.limit:
+            raise StoppedError(f"more than {self.limit} loop iterations")
+
+    def report(self, kind: FindingKind, op: Op, message: str) -> None:
+        """Note a finding; the same one again is only counted."""
+        key = (kind, id(op), message if kind == "assert" else "")
+        if key in self.findings:
+            self.findings[key].count += 1
+            return
+        self.findings[key] = Finding(kind, op.name, op.line, self.entry.location(op), message, self.block)
+
+    # Memory
+
+    def load(
+        self, op: Op, addresses: Array, element: str, mask: Array | None, padding: Array | None, token: Token,
+        *, atomic: bool = False,
+    ) -> tuple[Array, Token]:  # fmt: skip
+        """Read a tile; masked elements get the padding (0 where there is none)."""
+        dtype = dtype_of(element)
+        shape = addresses.shape
+        out = np.zeros(shape, dtype) if padding is None else np.array(np.broadcast_to(padding, shape), dtype)
+        flat, chosen = _selected(addresses, mask)
+        result = out.reshape(-1)
+        access = self.races.begin("read", atomic)
+        for part in parts(self.memory, flat):
+            inside, positions, index = self.locate(op, part, element, "read")
+            if inside is None:
+                continue
+            self.check_written(op, inside, index, element)
+            values = _view(inside, element)[index]
+            where = positions if chosen is None else chosen if positions is None else chosen[positions]
+            if where is None:
+                result[:] = values
+            else:
+                result[where] = values
+            self.order(op, access, inside, index, element, token)
+        return result.reshape(shape), token | access.bit
+
+    def store(
+        self, op: Op, addresses: Array, element: str, values: Array, mask: Array | None, token: Token,
+        *, atomic: bool = False,
+    ) -> Token:  # fmt: skip
+        """Write a tile; masked elements are left out."""
+        flat, chosen = _selected(addresses, mask)
+        given = np.broadcast_to(values, addresses.shape).reshape(-1)
+        if chosen is not None:
+            given = given[chosen]
+        access = self.races.begin("write", atomic)
+        for part in parts(self.memory, flat):
+            inside, positions, index = self.locate(op, part, element, "write")
+            if inside is None:
+                continue
+            _view(inside, element)[index] = given if positions is None else given[positions]
+            self.mark(inside, index, element)
+            self.order(op, access, inside, index, element, token)
+        return token | access.bit
+
+    @staticmethod
+    def mark(allocation: Allocation, index: Array, element: str) -> None:
+        """Remember that elements were written."""
+        if allocation.written is not None:
+            size = _storage(element)
+            whole = allocation.written.size // size * size
+            allocation.written[:whole].reshape(-1, size)[index] = True
+
+    def check_written(self, op: Op, allocation: Allocation, index: Array, element: str) -> None:
+        """Report a read of elements of which a byte was never written."""
+        if allocation.written is not None:
+            size = _storage(element)
+            if not allocation.written[: allocation.written.size // size * size].reshape(-1, size)[index].all():
+                self.report("uninitialized", op, f"reads memory of `{allocation.name}` that was never written")
+
+    def locate(self, op: Op, part: Part, element: str, what: str) -> tuple[Allocation | None, Array | None, Array]:
+        """Return the allocation, positions in the tile and element indices of what lies inside; report the rest."""
+        size = _storage(element)
+        allocation, offsets = part.allocation, part.offsets
+        if allocation is None:
+            self.report("bounds", op, f"{what}s at an address that belongs to no array")
+            return None, None, offsets
+        index = offsets // size
+        inside = (offsets >= 0) & (offsets <= allocation.data.size - size)
+        if size > 1 and (offsets % size).any():
+            self.report("bounds", op, f"{what}s `{allocation.name}` at an address that isn't a multiple of {size}")
+            inside &= offsets % size == 0
+        if inside.all():
+            return allocation, part.positions, index
+        wrong = int(offsets[np.flatnonzero(~inside)[0]])
+        total = allocation.data.size // size
+        self.report("bounds", op, f"{what}s element {wrong // size} of `{allocation.name}`, which has {total}")
+        kept = np.flatnonzero(inside)
+        return allocation, kept if part.positions is None else part.positions[kept], index[kept]
+
+    def order(self, op: Op, access: Access, allocation: Allocation, index: Array, element: str, token: Token) -> None:
+        """Check the access against the others' in this block and in other blocks."""
+        if self.races.enabled and index.size:
+            size, granule = _storage(element), index
+            if allocation.itemsize != size:
+                granule = index * size // allocation.itemsize
+            problem = self.races.check(access, allocation, granule, token, op)
+            if problem:
+                self.report("race", op, problem)
+
+    def acquire(self, addresses: Array, element: str) -> None:
+        """What follows comes after what was released with these elements."""
+        for part in parts(self.memory, addresses.reshape(-1)):
+            if part.allocation is not None:
+                self.races.acquire(part.allocation, part.offsets // _storage(element))
+
+    def release(self, addresses: Array, element: str) -> None:
+        """Who acquires these elements comes after what this tile block did so far."""
+        for part in parts(self.memory, addresses.reshape(-1)):
+            if part.allocation is not None:
+                self.races.release(part.allocation, part.offsets // _storage(element))
+
+    def element_view(self, allocation: Allocation, element: str) -> Array:
+        """The content of an allocation as elements of a type."""
+        return _view(allocation, element)
+
+
+def _storage(element: str) -> int:
+    """The size of an element in memory, in bytes."""
+    return 8 if is_pointer(element) else int(dtype_of(element).itemsize)
+
+
+def _view(allocation: Allocation, element: str) -> Array:
+    size = _storage(element)
+    whole = allocation.data.size // size * size
+    return allocation.data[:whole].view(dtype_of(element))
+
+
+def _selected(addresses: Array, mask: Array | None) -> tuple[Array, Array | None]:
+    """Flat addresses of the elements that take part, and their positions (None: all)."""
+    flat = addresses.reshape(-1)
+    if mask is None:
+        return flat, None
+    chosen = np.broadcast_to(mask, addresses.shape).reshape(-1)
+    if chosen.all():
+        return flat, None
+    positions = np.flatnonzero(chosen)
+    return flat[positions], positions

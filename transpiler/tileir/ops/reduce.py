@@ -1,0 +1,94 @@
+"""Reductions and scans, in an order of our own that is always the same.
+
+The body is run on whole slices.  A reduction first combines the first element with the identity, then
+neighbours pairwise, as a tree: associativity is all that it needs.  A scan goes from element to element.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transpiler.tileir.elements import dtype_of, literal
+from transpiler.tileir.model import tile_type
+from transpiler.tileir.ops.lazy import np
+from transpiler.tileir.ops.row import MANY, Function, rows, summed
+from transpiler.tileir.ops.site import Env, Site
+from transpiler.tileir.text import split_list
+
+Array = Any
+Combine = Any
+"""(env, elements, accumulators) -> accumulators: one array for each tile."""
+
+
+def _identities(site: Site) -> list[Any]:
+    """The identity of each tile."""
+    found = []
+    for item, type_text in zip(split_list(site.get("identities")), site.operand_types, strict=True):
+        found.append(literal(item.partition(":")[0], tile_type(type_text).element))
+    return found
+
+
+def _combine(site: Site) -> Combine:
+    """Run the body; its arguments are pairs of an element and an accumulator, tile by tile."""
+    body = site.regions[0]
+    dtypes = [dtype_of(tile_type(t).element) for t in site.operand_types]
+
+    def combine(env: Env, elements: list[Array], accumulators: list[Array]) -> list[Array]:
+        for i, (element, accumulator) in enumerate(zip(elements, accumulators, strict=True)):
+            env[body.args[2 * i]], env[body.args[2 * i + 1]] = element, accumulator
+        signal = body.run(env)
+        assert signal is not None
+        shape = elements[0].shape
+        return [np.broadcast_to(v, shape).astype(t, copy=False) for v, t in zip(signal[1], dtypes, strict=True)]
+
+    return combine
+
+
+def _reduce(site: Site) -> Function:
+    axis, operands, results = int(site.get("dim")), site.op.operands, site.op.results
+    identities, combine = _identities(site), _combine(site)
+
+    def run(env: Env) -> None:
+        tiles = [np.moveaxis(env[v], axis, 0) for v in operands]
+        start = [np.broadcast_to(i, t[:1].shape) for i, t in zip(identities, tiles, strict=True)]
+        first = combine(env, [t[:1] for t in tiles], start)
+        level = [np.concatenate((f, t[1:])) for f, t in zip(first, tiles, strict=True)]
+        while (size := level[0].shape[0]) > 1:
+            even = size // 2 * 2
+            paired = combine(env, [t[1:even:2] for t in level], [t[0:even:2] for t in level])
+            level = (
+                [np.concatenate((p, t[even:])) for p, t in zip(paired, level, strict=True)] if even < size else paired
+            )
+        for result, tile in zip(results, level, strict=True):
+            env[result] = tile[0]
+
+    return run
+
+
+def _scan(site: Site) -> Function:
+    axis, operands, results = int(site.get("dim")), site.op.operands, site.op.results
+    identities, combine = _identities(site), _combine(site)
+    backwards = site.get("reverse", "false") == "true"
+
+    def run(env: Env) -> None:
+        tiles = [np.moveaxis(env[v], axis, 0) for v in operands]
+        outputs = [np.empty(t.shape, t.dtype) for t in tiles]
+        running = [np.broadcast_to(i, t.shape[1:]) for i, t in zip(identities, tiles, strict=True)]
+        places = range(tiles[0].shape[0])
+        for at in reversed(places) if backwards else places:
+            running = combine(env, [t[at] for t in tiles], running)
+            for output, value in zip(outputs, running, strict=True):
+                output[at] = value
+        for result, output in zip(results, outputs, strict=True):
+            env[result] = np.moveaxis(output, 0, axis)
+
+    return run
+
+
+_ORDER = "the order in which elements are combined is open; integers and extrema are exact in any order"
+ROWS = {
+    **rows("reduce", (1, MANY), "dim identities", make=_reduce, tolerance=summed(1.0, _ORDER), regions=1,
+           results=(1, MANY)),
+    **rows("scan", (1, MANY), "dim identities reverse", make=_scan, tolerance=summed(1.0, _ORDER), regions=1,
+           results=(1, MANY)),
+}  # fmt: skip
