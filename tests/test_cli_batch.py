@@ -160,6 +160,36 @@ def test_merged_shards_are_what_one_run_gives(tmp_path: Path, monkeypatch: pytes
 
 
 @contextlib.contextmanager
+def named_worker() -> Iterator[Callable[[str], tuple[str, int]]]:
+    def handle(task: str) -> tuple[str, int]:
+        time.sleep(0.05)
+        return task, os.getpid()
+
+    yield handle
+
+
+def test_a_worker_goes_on_with_what_it_has_made() -> None:
+    with Pool(2, named_worker) as pool:
+        for index in range(4):
+            pool.submit(f"long {index}", 9.0 - index, "long")
+            pool.submit(f"short {index}", 5.0 - index, "short")
+        pool.submit("first", 99.0)
+        done = [result for _, result in pool.results()]
+    assert len(done) == 9
+    assert "first" in [task for task, _ in done[:2]]
+    by_kind = [{pid for task, pid in done if task.startswith(kind)} for kind in ("long", "short")]
+    assert [len(pids) for pids in by_kind] == [1, 1]
+    assert by_kind[0] != by_kind[1]
+
+
+def test_an_idle_worker_helps_with_what_another_has_made() -> None:
+    with Pool(2, named_worker) as pool:
+        for index in range(6):
+            pool.submit(f"long {index}", 1.0, "long")
+        assert len({pid for _, (_, pid) in pool.results()}) == 2
+
+
+@contextlib.contextmanager
 def deaf_worker() -> Iterator[Callable[[str], str]]:
     """Can't be told to leave, and answers late."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

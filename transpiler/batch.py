@@ -137,7 +137,7 @@ def _submit_checks(
         closure = translation.closures[translation.plan.kernels[index].name]
         for start in range(0, len(checks), size):
             chunk = tuple(checks[start : start + size])
-            pool.submit(_Check(rust, closure, chunk), float(len(checks) - start))
+            pool.submit(_Check(rust, closure, chunk), float(len(checks) - start), translation.plan.name)
 
 
 def _crashed(job: OperatorJob, result: object) -> Failure:
@@ -222,8 +222,8 @@ class _Inline:
         self._handle = handle
         self._waiting: list[object] = []
 
-    def submit(self, task: object, cost: float = 1.0) -> None:
-        del cost
+    def submit(self, task: object, cost: float = 1.0, needs: str | None = None) -> None:
+        del cost, needs
         self._waiting.append(task)
 
     def results(self) -> Iterator[tuple[Any, Any]]:

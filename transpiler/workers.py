@@ -1,14 +1,15 @@
 """A pool of forked workers for tasks that may crash: a dead worker costs its task, never the run.
 
 Each worker keeps its own state between tasks (a warm reference exporter, parsed modules).  The most expensive
-waiting task goes to the next free worker.  Interrupts are the parent's: it ends the workers and goes on to raise.
+waiting task goes to the next free worker; of tasks that share what they need, a worker goes on with those that it has
+begun with, and leaves others' to them as long as there is something else to do.  Interrupts are the parent's: it
+ends the workers and goes on to raise.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
-import heapq
 import multiprocessing
 import os
 import signal
@@ -37,8 +38,7 @@ class Pool:
 
     def __init__(self, count: int, start: Start, *, time_limit: float | None = None) -> None:
         self._start, self._limit = start, time_limit
-        self._waiting: list[tuple[float, int, Any]] = []
-        self._submitted = 0
+        self._waiting: list[_Waiting] = []
         self._workers: list[_Worker] = []
         for _ in range(count):
             self._workers.append(self._worker())
@@ -50,17 +50,19 @@ class Pool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def submit(self, task: Any, cost: float = 1.0) -> None:
-        """Queue a task; may be called while results are read."""
-        heapq.heappush(self._waiting, (-cost, self._submitted, task))
-        self._submitted += 1
+    def submit(self, task: Any, cost: float = 1.0, needs: str | None = None) -> None:
+        """Queue a task; may be called while results are read.
+
+        ``needs`` names what a worker has to make first for such a task and keeps for the next one (None: nothing).
+        """
+        self._waiting.append(_Waiting(task, cost, needs))
 
     def results(self) -> Iterator[tuple[Any, Any]]:
         """Yield (task, result or Crash) as workers finish, until nothing is queued or running."""
         while True:
             for worker in self._workers:
                 if worker.task is None and self._waiting:
-                    worker.give(heapq.heappop(self._waiting)[2])
+                    worker.give(self._next(worker))
             running = {worker.connection: worker for worker in self._workers if worker.task is not None}
             if not running:
                 return
@@ -72,6 +74,19 @@ class Pool:
                     self._workers[self._workers.index(worker)] = self._worker()
                 self.done += 1
                 yield task, result
+
+    def _next(self, worker: _Worker) -> _Waiting:
+        """Take the best task for a worker from the queue; the earlier one of two that are equally good."""
+        others = {other.has for other in self._workers if other is not worker}
+
+        def rank(waiting: _Waiting) -> tuple[int, float]:
+            if waiting.needs is None:
+                return 3, waiting.cost
+            return 2 if waiting.needs == worker.has else waiting.needs not in others, waiting.cost
+
+        best = max(self._waiting, key=rank)
+        self._waiting.remove(best)
+        return best
 
     def _worker(self) -> _Worker:
         return _Worker(self._start, [worker.connection for worker in self._workers if not worker.connection.closed])
@@ -90,6 +105,15 @@ class Pool:
             worker.join()
 
 
+@dataclass(frozen=True, eq=False)
+class _Waiting:
+    """A task in the queue."""
+
+    task: Any
+    cost: float
+    needs: str | None
+
+
 class _Worker:
     """A worker process and the task it is at."""
 
@@ -104,12 +128,14 @@ class _Worker:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         self.task: Any = None
+        self.has: str | None = None
+        """What it has made for its last task that needed something."""
         self.since = 0.0
 
-    def give(self, task: Any) -> None:
-        self.task, self.since = task, time.monotonic()
+    def give(self, waiting: _Waiting) -> None:
+        self.task, self.since, self.has = waiting.task, time.monotonic(), waiting.needs or self.has
         with contextlib.suppress(OSError):  # a dead worker is noticed when its answer is read
-            self.connection.send(task)
+            self.connection.send(waiting.task)
 
     def take(self) -> tuple[Any, Any]:
         """Read the answer; the process may have died instead."""

@@ -22,10 +22,12 @@ Regions of ``reduce`` and ``scan`` become expressions over ``lambda.arg`` nodes.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
 
 from transpiler.diagnostics import Span, TranspileError, error
 from transpiler.tileir.model import Entry, Form, Hints, Op, Region
-from transpiler.tileir.ops.schema import REGION_LAMBDAS, SCHEMAS
+from transpiler.tileir.ops.schema import REGION_LAMBDAS, SCHEMAS, Kind
 
 ENTRY = Form("entry").key
 BODY = Form("loop.body").key
@@ -324,31 +326,37 @@ class _Builder:
 
     def _plain(self, op: Op, context: int) -> None:
         nodes, form = self._nodes, op.form
-        name = form.name
         operands = tuple([nodes[v] for v in op.operands])
-        kind = SCHEMAS[name].kind
-        if kind == "assume":
+        traits = _traits(form)
+        if traits.simple and len(op.results) == 1:  # nine of ten operations
+            node = nodes[op.results[0]] = self._graph.add(form.key, operands, op)
+            self._note_uses(node, op)
+            return
+        if traits.kind == "assume":
             self._assume(op, operands[0], context)
             return
-        if name in REGION_LAMBDAS:
+        if form.name in REGION_LAMBDAS:
             operands += self._lambda(op)
-        effect = kind == "effect" or (kind == "memory" and not is_weak_load(form))
-        if effect:
+        if traits.effect:
             if self._depth:
                 raise self._fail(op, "an effect in the body of a reduction")
             operands = (context, *operands)
         node = self._graph.add(form.key, operands, op)
-        self._note_uses(node, op, offset=int(effect))
-        if kind == "memory":
+        self._note_uses(node, op, offset=int(traits.effect))
+        if traits.kind == "memory":
             self._program.hinted.append((node, form.hints))
-        if not effect and not self._depth and may_fault(form):
+        if traits.guarded and not self._depth:
             self._program.guarded.append((node, context))
-        if effect:
+        if traits.effect:
             self._program.effects.append(node)
-        results = op.results
+        self._results(op, node, traits, context)
+
+    def _results(self, op: Op, node: int, traits: _Traits, context: int) -> None:
+        """Give an operation's results their nodes: its own, or parts of it."""
+        nodes, results = self._nodes, op.results
         if len(results) == 1:
             nodes[results[0]] = node
-        elif kind == "memory" and not effect:
+        elif traits.kind == "memory" and not traits.effect:
             nodes[results[0]] = node
             nodes[results[1]] = token = self._graph.add(LOAD_TOKEN, (node, context), op)
             self._program.load_tokens.append(token)
@@ -376,6 +384,26 @@ class _Builder:
         if outcome.kind != "yield":
             raise self._fail(op, f"a reduction body that ends with {sorted(outcome.kinds)}")
         return outcome.values
+
+
+class _Traits(NamedTuple):
+    """What the graph needs to know of an operation's form."""
+
+    kind: Kind
+    effect: bool
+    guarded: bool
+    """A value that is undefined behaviour where it shouldn't be computed."""
+    simple: bool
+    """Nothing but a value of its operands."""
+
+
+@lru_cache(maxsize=8192)
+def _traits(form: Form) -> _Traits:
+    kind = SCHEMAS[form.name].kind
+    effect = kind == "effect" or (kind == "memory" and not is_weak_load(form))
+    guarded = not effect and may_fault(form)
+    simple = kind in ("pure", "token") and not guarded and form.name not in REGION_LAMBDAS
+    return _Traits(kind, effect, guarded, simple)
 
 
 def is_weak_load(form: Form) -> bool:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import heapq
 import random
+from functools import lru_cache
 
 from transpiler.tileir.compare import compare
 from transpiler.tileir.graph import is_weak_load, may_fault
-from transpiler.tileir.model import Entry, Op, Region, Value, walk
+from transpiler.tileir.model import Entry, Form, Op, Region, Value
 from transpiler.tileir.ops.schema import SCHEMAS, TERMINATORS
 
 
@@ -28,20 +29,28 @@ def shuffled(entry: Entry, seed: int) -> Entry:
     return _Shuffler(entry, seed).run()
 
 
+@lru_cache(maxsize=4096)
+def _unnamed(type_text: str) -> Value:
+    return Value("", type_text)
+
+
 class _Shuffler:
     def __init__(self, entry: Entry, seed: int) -> None:
         self._entry = entry
-        self._random = random.Random(seed)
-        order = list(range(len(entry.values)))
-        self._random.shuffle(order)
-        self._renumber = order
+        self._random = random.Random(seed).random
+        self._renumber = self._permutation(len(entry.values))
         self._reads: dict[int, frozenset[int]] = {}
+        self._pinning: dict[int, bool] = {}
+
+    def _permutation(self, count: int) -> list[int]:
+        rank = [self._random() for _ in range(count)]
+        return sorted(range(count), key=rank.__getitem__)
 
     def run(self) -> Entry:
         entry = self._entry
         values = [Value("", "")] * len(entry.values)
-        for old, new in enumerate(self._renumber):
-            values[new] = Value(f"%v{new}", entry.values[old].type)
+        for old, new in zip(entry.values, self._renumber, strict=True):
+            values[new] = _unnamed(old.type)
         body = self._region(entry.body)
         params = self._rename(entry.params)
         return Entry(entry.name, entry.hints, params, values, body, entry.line, entry.locations)
@@ -53,33 +62,35 @@ class _Shuffler:
         return Region(self._rename(region.args), [self._copy(op) for op in self._reorder(region.ops)])
 
     def _copy(self, op: Op) -> Op:
-        regions = [self._region(r) for r in op.regions]
-        return Op(op.form, self._rename(op.results), self._rename(op.operands), op.line, op.loc, regions)
+        renumber = self._renumber
+        results = tuple([renumber[v] for v in op.results])
+        operands = tuple([renumber[v] for v in op.operands])
+        regions = [self._region(r) for r in op.regions] if op.regions else []
+        return Op(op.form, results, operands, op.line, op.loc, regions)
 
     def _reorder(self, ops: list[Op]) -> list[Op]:
-        """Return a random topological order; see :func:`_pinned` for what keeps its place in it."""
+        """Return a random topological order; see :func:`_pinned_itself` for what keeps its place in it."""
         defined = {value: i for i, op in enumerate(ops) for value in op.results}
         following: list[list[int]] = [[] for _ in ops]
         waiting = [0] * len(ops)
-        before: set[tuple[int, int]] = set()
         last_pinned = -1
         for i, op in enumerate(ops):
             sources = {defined[v] for v in self._read_by(op) if v in defined}
-            if _pinned(op) or i == len(ops) - 1:
+            sources.discard(i)
+            if i == len(ops) - 1 or self._pinned(op):
                 if last_pinned >= 0:
                     sources.add(last_pinned)
                 last_pinned = i
-                if op.name in TERMINATORS:
+                if op.form.name in TERMINATORS:
                     sources.update(range(i))
-            for source in sources - {i}:
-                before.add((source, i))
-        for source, i in sorted(before):
-            following[source].append(i)
-            waiting[i] += 1
+            for source in sources:
+                following[source].append(i)
+            waiting[i] = len(sources)
         return [ops[i] for i in self._topological(following, waiting)]
 
     def _topological(self, following: list[list[int]], waiting: list[int]) -> list[int]:
-        ready = [(self._random.random(), i) for i, count in enumerate(waiting) if not count]
+        rank = [self._random() for _ in waiting]
+        ready = [(rank[i], i) for i, count in enumerate(waiting) if not count]
         heapq.heapify(ready)
         order: list[int] = []
         while ready:
@@ -88,31 +99,37 @@ class _Shuffler:
             for j in following[i]:
                 waiting[j] -= 1
                 if not waiting[j]:
-                    heapq.heappush(ready, (self._random.random(), j))
+                    heapq.heappush(ready, (rank[j], j))
         return order
 
-    def _read_by(self, op: Op) -> frozenset[int]:
+    def _read_by(self, op: Op) -> tuple[int, ...] | frozenset[int]:
         """Return the values that an operation reads, its regions included."""
         if not op.regions:
-            return frozenset(op.operands)
+            return op.operands
         found = self._reads.get(id(op))
         if found is None:
             inner = (v for region in op.regions for o in region.ops for v in self._read_by(o))
             found = self._reads[id(op)] = frozenset((*op.operands, *inner))
         return found
 
+    def _pinned(self, op: Op) -> bool:
+        """Say whether an operation keeps its order among others like it, itself or for something inside of it."""
+        if not op.regions:
+            return _pinned_itself(op.form)
+        found = self._pinning.get(id(op))
+        if found is None:
+            inner = (o for region in op.regions for o in region.ops)
+            found = self._pinning[id(op)] = _pinned_itself(op.form) or any(self._pinned(o) for o in inner)
+        return found
 
-def _pinned(op: Op) -> bool:
-    """Say whether an operation keeps its order among others like it.
 
-    These are effects, exits, what may fault or states a fact (both depend on where they are), and control
-    operations that contain any of them.
+@lru_cache(maxsize=4096)
+def _pinned_itself(form: Form) -> bool:
+    """Say whether such operations keep their order: effects, exits, and what may fault or states a fact.
+
+    (The last two depend on where they are.)
     """
-    return any(_pinned_itself(o) for o in ([op] if not op.regions else [op, *(o for r in op.regions for o in walk(r))]))
-
-
-def _pinned_itself(op: Op) -> bool:
-    kind = SCHEMAS[op.name].kind
+    kind = SCHEMAS[form.name].kind
     if kind == "memory":
-        return not is_weak_load(op.form) or may_fault(op.form)
-    return kind in ("effect", "assume") or op.name in ("return", "break", "continue") or may_fault(op.form)
+        return not is_weak_load(form) or may_fault(form)
+    return kind in ("effect", "assume") or form.name in ("return", "break", "continue") or may_fault(form)
