@@ -40,6 +40,7 @@ SHARED = {
     "E0681": {"tileir/forms.py", "tileir/parse.py"},
     "E0683": {"tileir/forms.py", "tileir/parse.py"},
     "E0801": {"cli.py", "explain.py"},
+    "E0901": {"agents/bench.py", "batch.py"},
     "E0823": {"record/command.py", "report/output.py", "store.py"},
     "W0270": {"frontend/callsites.py", "frontend/defaults.py"},
     "W0272": {"frontend/callsites.py", "frontend/defaults.py"},

@@ -78,3 +78,20 @@ class Module:
         grid: tuple[int, int, int] | None = None,
     ) -> str:
         """Return the compiler's own text of the Tile IR, before its verifiers run (to look at; not parsed)."""
+
+def parse_fragment(text: str, declared: list[str] = ...) -> str:
+    """Parse statements of the kernel language that end in a value; returns them as JSON.
+
+    Placeholders (``$0``, ``$shape``) stand for operands and their types. ``declared`` are functions that may be called
+    besides those of cutile. Everything that isn't part of the kernel language is refused (items, attributes, other
+    macros, paths, methods, closures, loops without bounds, ``unsafe`` around anything but one call that needs it).
+
+    Raises :class:`CompileError` with the place in ``text``.
+    """
+
+def callables() -> list[tuple[str, str, str, str, list[str], str, int]]:
+    """Return the functions that kernels can call, from the source of cutile that was built in.
+
+    Each: name, signature, first line of the documentation, Tile IR operation (or ""), what parameters are chosen from
+    (``rounding={NearestEven, Zero}``), file, line.
+    """

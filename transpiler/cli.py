@@ -208,13 +208,22 @@ def fill(
                                          "at a time, without asking anybody")] = False,
     kernel: Annotated[str | None, typer.Option("--kernel", metavar="NAME", help="this kernel only")] = None,
     source: Annotated[Path | None, typer.Option("--source", metavar="FILE.py", help="where the source is now")] = None,
+    client: Annotated[str | None, typer.Option("--client", metavar="CLIENT", help="who writes: openai:MODEL, "
+                                               "anthropic:MODEL, command:PROGRAM or recorded:FILE (also "
+                                               "$TRANSPILE_CLIENT); without one, tasks are written as files",
+                                               show_default=False)] = None,
+    tokens: Annotated[int, typer.Option("--tokens", metavar="N", min=0, help="tokens that the run may use")] = 200_000,
+    hole_tokens: Annotated[int, typer.Option("--hole-tokens", metavar="N", min=0, help="and each Hole")] = 40_000,
+    seconds: Annotated[float, typer.Option("--seconds", metavar="S", help="how long an answer may take")] = 120.0,
+    again: Annotated[bool, typer.Option("--again", help="ask again what an earlier run was answered")] = False,
     json: Json = None,
     jobs: Jobs = 0,
 ) -> int:  # fmt: skip
     """Fill what no rule maps: tasks for a language model or for you, answers that are checked, overrides."""
     from transpiler.agents.command import FillOptions, run_fill
 
-    return run_fill(FillOptions(folder, raised, kernel, source, json, jobs))
+    return run_fill(FillOptions(folder, raised, kernel, source, json, jobs, client, tokens, hole_tokens, seconds,
+                                again))  # fmt: skip
 
 
 @commands_app.command()

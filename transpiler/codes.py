@@ -210,6 +210,13 @@ _OWN: dict[str, Code] = {
     "E0872": Code("the source of a folder isn't here", "`transpile fill` translates the sources again, and one of them "
                   "isn't where it was when the folder was written, or was changed since.",
                   "Run it in the same folder as before, name the file with --source, or translate again."),
+    "E0873": Code("no client", "`transpile fill --client` names who writes answers, and this one can't be had.",
+                  "openai:MODEL and anthropic:MODEL need the extra `agents` (pip install 'cutile-transpiler[agents]') "
+                  "and their keys in the environment; command:PROGRAM runs a program; recorded:FILE replays answers. "
+                  "Without a client the tasks are written as files."),
+    "E0874": Code("the override can't be promoted", "`transpile promote` makes a rule and a case of an accepted "
+                  "override, in a checkout of this tool, and never overwrites a file.", "The message says what is in "
+                  "the way."),
     "E0900": Code("internal error", "Something happened in transpile that must not happen.",
                   "Please report it with the output of a run with TRANSPILE_DEBUG=1."),
     "E0901": Code("a worker process ended", "A worker crashed or was stopped for taking too long; what it was at "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from transpiler.select.params import keys
 
 if TYPE_CHECKING:
     from transpiler.emit.generics import Generics
-    from transpiler.emit.lower import Lowering
+    from transpiler.emit.lower import Key, Lowering
 
 _NOT_ARGUMENTS = frozenset({"sym", "array", "group"})
 
@@ -38,22 +38,23 @@ def _described(ty: Type, generics: Generics) -> str:
 
 def write(low: Lowering, op: Op, fragment: Fragment) -> None:
     """Write a fragment; what it binds gets variables of its own, named like the fragment's where those are free."""
-    simple = len(fragment.body) == 1
-    operands = low.take(op.operands) if simple else low.as_variables(op)
-    scope: dict[Hashable, Hashable] = {}
-    values: dict[str, rust.Expr | str] = {str(i): e for i, e in enumerate(operands)}
-    values |= _types(low, op)
     *steps, end = fragment.body
+    simple = not steps and isinstance(end, rust.Tail) and not isinstance(end.value, rust.If)
+    operands = low.take(op.operands) if simple else low.as_variables(op)
+    writer = _Writer(low, op, {**{str(i): e for i, e in enumerate(operands)}, **_types(low, op)})
     for stmt in steps:
-        low.emit(_stmt(low, op, stmt, values, scope))
-    assert isinstance(end, rust.Tail)
-    low.results(op, _expr(end.value, values, scope), simple)
+        low.emit(replace(writer.stmt(stmt), note=low.note(op)))
+    if not isinstance(end, rust.Tail):
+        raise ValueError("a fragment ends in its value")
+    low.results(op, writer.expr(end.value), simple)
 
 
 def _types(low: Lowering, op: Op) -> dict[str, rust.Expr | str]:
     """``$type``, ``$element`` and ``$shape`` of the first result, and ``$type0`` .. of the operands."""
     out: dict[str, rust.Expr | str] = {}
-    for suffix, v in (("", op.results[0]), *((str(i), v) for i, v in enumerate(op.operands))):
+    for suffix, v in ((("", op.results[0]),) if op.results else ()) + tuple(
+        (str(i), v) for i, v in enumerate(op.operands)
+    ):
         out[f"type{suffix}"] = low.generics.value_type(v)
         if isinstance(v.ty, TileTy | PtrTy):
             out[f"element{suffix}"] = low.generics.element(v.ty.dtype)
@@ -61,25 +62,58 @@ def _types(low: Lowering, op: Op) -> dict[str, rust.Expr | str]:
     return out
 
 
-def _stmt(
-    low: Lowering, op: Op, stmt: rust.Stmt, values: Mapping[str, rust.Expr | str], scope: dict[Hashable, Hashable]
-) -> rust.Stmt:
-    """A statement with its own variables; blocks inside share the scope (names are unique in a fragment)."""
-    if not isinstance(stmt, rust.Let):
-        raise ValueError(f"a fragment can't hold {type(stmt).__name__}")
-    value = _expr(stmt.value, values, scope)
-    types = tuple(str(instantiate(rust.Text(t), values).text) for t in stmt.types)  # type: ignore[union-attr]
-    for key, text in zip(stmt.vars, types, strict=True):
-        if key is not None:
-            scope[key] = (op, key, len(low.variables))
-            low.variable(scope[key], str(key), text)
-    return replace(stmt, vars=tuple(scope.get(k) for k in stmt.vars), types=types, value=value, note=low.note(op))
+class _Writer:
+    """Fills a fragment's placeholders and gives its variables keys of this place."""
 
+    def __init__(self, low: Lowering, op: Op, values: Mapping[str, rust.Expr | str]) -> None:
+        self.low, self.op, self.values = low, op, values
+        self.keys: dict[str, Key] = {}
 
-def _expr(e: rust.Expr, values: Mapping[str, rust.Expr | str], scope: Mapping[Hashable, Hashable]) -> rust.Expr:
-    def local(x: rust.Expr) -> rust.Expr:
-        if isinstance(x, rust.Text) and x.text in scope:
-            return rust.Var(scope[x.text])
-        return rust.map_children(x, local)
+    def bind(self, name: str, type_text: str, mutable: bool) -> Key:
+        key = (self.op, name, len(self.low.variables))
+        self.low.variable(key, name, type_text)
+        self.low.variables[key].mutable = mutable
+        self.keys[name] = key
+        return key
 
-    return instantiate(local(e), values)
+    def block(self, body: tuple[rust.Stmt, ...]) -> tuple[rust.Stmt, ...]:
+        return tuple(map(self.stmt, body))
+
+    def stmt(self, stmt: rust.Stmt) -> rust.Stmt:
+        match stmt:
+            case rust.Let():
+                value = self.expr(stmt.value)
+                types = tuple(self.text(t) for t in stmt.types)
+                mut = stmt.mut or (False,) * len(types)
+                keys = tuple(
+                    None if name is None else self.bind(str(name), text, mutable)
+                    for name, text, mutable in zip(stmt.vars, types, mut, strict=True)
+                )
+                return replace(stmt, vars=keys, types=types, value=value, mut=())
+            case rust.Assign():
+                return replace(stmt, var=self.keys[str(stmt.var)], value=self.expr(stmt.value))
+            case rust.Do() | rust.Tail():
+                return replace(stmt, value=self.expr(stmt.value))
+            case rust.For():
+                bounds = self.expr(stmt.iter)
+                return replace(
+                    stmt, var=self.bind(str(stmt.var), "i32", False), iter=bounds, body=self.block(stmt.body)
+                )
+            case _:
+                raise ValueError(f"a fragment can't hold {type(stmt).__name__}")
+
+    def expr(self, e: rust.Expr) -> rust.Expr:
+        if isinstance(e, rust.If):
+            return rust.If(self.expr(e.cond), self.block(e.then), self.block(e.other))
+        return instantiate(self._own(e), self.values)
+
+    def _own(self, e: rust.Expr) -> rust.Expr:
+        if isinstance(e, rust.Var):
+            return rust.Var(self.keys[str(e.key)])
+        return rust.map_children(e, self._own)
+
+    def text(self, type_text: str) -> str:
+        filled = instantiate(rust.Text(type_text), self.values)
+        if not isinstance(filled, rust.Text):
+            raise ValueError(f"`{type_text}` is no type")
+        return filled.text

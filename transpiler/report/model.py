@@ -98,6 +98,32 @@ class Operator(_Model):
     diagnostics: list[DiagnosticRow] | None = None
 
 
+class HoleRow(_Model):
+    """What became of one Hole in ``transpile fill``; ``cost`` in US dollars where it is known.
+
+    ``filled``: an override was accepted; ``parked``: its answer waits for other Holes; ``stopped``: see ``reason``.
+    ``digest`` names the construct.
+    """
+
+    operator: str
+    kernel: str
+    file: str
+    line: int
+    hole: str
+    digest: str
+    code: str
+    status: Literal["filled", "parked", "stopped"]
+    reason: str
+    detail: str
+    override: str
+    model: str
+    task_tokens: int
+    questions: int
+    tokens: int
+    cost: float | None = None
+    verdicts: list[str]
+
+
 class Totals(_Model):
     """Counts; the verdicts count checks, the machine code counts checks and architectures."""
 
@@ -116,13 +142,17 @@ class Totals(_Model):
 
 
 class Report(_Model):
-    """The whole result of a run; ``cached_checks`` is how many of its checks an earlier run had done."""
+    """The whole result of a run; ``cached_checks`` is how many of its checks an earlier run had done.
+
+    ``holes`` is there after ``transpile fill``.
+    """
 
     tool: dict[str, str]
     seconds: float
     reference_seconds: float
     llm_tokens: int = 0
     cached_checks: int | None = None
+    holes: list[HoleRow] | None = None
     operators: list[Operator]
     totals: Totals
 

@@ -20,6 +20,11 @@ def print_entry(entry: Entry, name: Name | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
+def print_operation(entry: Entry, op: Op, name: Name) -> str:
+    """Return the first line of an operation."""
+    return next(_operation(entry, op, name, ""))
+
+
 def _hints(hints: Hints) -> str:
     return ", ".join(f"{key} = {{{', '.join(f'{k} = {v}' for k, v in options)}}}" for key, options in hints)
 

@@ -176,12 +176,32 @@ fn versions(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(table)
 }
 
+/// Parses a piece of Rust of the kernel language; see `transpiler/_rust.pyi`.
+#[pyfunction]
+#[pyo3(signature = (text, declared = Vec::new()))]
+fn parse_fragment(py: Python<'_>, text: String, declared: Vec<String>) -> PyResult<String> {
+    py.detach(|| kernel_compiler::parse_fragment(&text, &declared)).map_err(|failure| raise(py, failure))
+}
+
+type CallableRow = (String, String, String, String, Vec<String>, String, usize);
+
+/// The functions that kernels can call: name, signature, doc, operation, choices, file, line.
+#[pyfunction]
+fn callables(py: Python<'_>) -> Vec<CallableRow> {
+    let found = py.detach(kernel_compiler::callables);
+    let rows = found.iter().cloned().map(|one| {
+        let (file, line) = one.place;
+        (one.name, one.signature, one.doc, one.operation, one.choices, file, line)
+    });
+    rows.collect()
+}
+
 #[pymodule]
 mod _rust {
     use super::*;
 
     #[pymodule_export]
-    use super::{Module, versions};
+    use super::{Module, callables, parse_fragment, versions};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -8,15 +8,19 @@
 
 mod facts;
 mod failure;
+mod fragment;
 mod locate;
 mod panics;
 mod program;
 mod request;
+mod surface;
 mod worker;
 
 pub use cutile_compiler::hints::CompileOptions;
 pub use failure::Failure;
+pub use fragment::parse_fragment;
 pub use request::{Form, Request, TensorFacts, plain_options};
+pub use surface::{Callable, callables};
 pub use worker::Compiler;
 
 include!(concat!(env!("OUT_DIR"), "/versions.rs"));

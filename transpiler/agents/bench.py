@@ -1,0 +1,152 @@
+"""Checking what somebody wrote, in a process of its own with limits: compile, compare, and the reference's operations.
+
+The process has a bound on memory, on processor time and on wall time; one that passes a bound is ended and replaced,
+and the answer that it was at has failed. Nothing is run but the in-process compiler and the judge.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from transpiler.diagnostics import NO_SPAN, Diagnostic, Span, TranspileError
+from transpiler.internal import internal_error
+from transpiler.reference.closure import Closure
+from transpiler.verify import CheckResult, CheckTask, Judge, RustText
+from transpiler.workers import Crash, Pool
+
+MEMORY = 12 << 30  # of addresses: the compiler's threads reserve a stack of 512 MiB each
+PROCESSOR_SECONDS = 900  # of the process, over all answers
+WALL_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of the process; ``wall`` is for one task."""
+
+    memory: int = MEMORY
+    processor: int = PROCESSOR_SECONDS
+    wall: float = WALL_SECONDS
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class Work:
+    """One thing to do with a check: ``compile`` our side, ``check`` both, or list the reference's operations."""
+
+    what: Literal["compile", "check", "reference"]
+    rust: RustText | None
+    closure: Closure
+    task: CheckTask
+    lines: Span = NO_SPAN
+
+
+@dataclass(frozen=True)
+class Operations:
+    """The reference's operations of some lines: names, printed text, and the types that come out of them."""
+
+    names: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+
+
+Outcome = CheckResult | Operations
+
+
+class Bench:
+    """Does work in a limited process that is kept between answers."""
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        from transpiler.batch import preload
+
+        preload()
+        self._limits = limits
+        self._pool = Pool(1, lambda: _start(limits), time_limit=limits.wall)
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.close()
+
+    def do(self, work: Work) -> Outcome | Crash:
+        """Do one thing; a process that died or took too long gives a Crash."""
+        self._pool.submit(work)
+        for _task, result in self._pool.results():
+            done: Outcome | Crash = result
+        return done
+
+
+@contextlib.contextmanager
+def _start(limits: Limits) -> Iterator[Callable[[Work], Outcome]]:
+    for kind, bound in ((resource.RLIMIT_AS, limits.memory), (resource.RLIMIT_CPU, limits.processor),
+                        (resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, 64 << 20)):  # fmt: skip
+        hard = resource.getrlimit(kind)[1]
+        resource.setrlimit(kind, (bound if hard == resource.RLIM_INFINITY else min(bound, hard), hard))
+    with Judge(time_limit=limits.wall) as judge:
+        yield lambda work: _do(judge, work)
+
+
+def _do(judge: Judge, work: Work) -> Outcome:
+    try:
+        if work.what == "reference":
+            return _operations(judge, work)
+        assert work.rust is not None and work.task.inputs is not None
+        if work.what == "compile":
+            judge.compile(work.rust, work.task.inputs, work.task.target)
+            return CheckResult("proved")
+        return judge.check(work.rust, work.closure, work.task)
+    except TranspileError as failure:
+        rejected = type(failure).__name__ == "ReferenceRejected"
+        return CheckResult("rejected" if rejected else "error", (failure.diagnostic,))
+    except Exception as exc:
+        return CheckResult("error", (internal_error(exc, work.task.place),))
+
+
+def _operations(judge: Judge, work: Work) -> Operations:
+    """The operations that come from the lines: those inside of the span where that has some, else all of its lines."""
+    from transpiler import toolkit
+    from transpiler.tileir import parse_entry
+    from transpiler.tileir.model import Op, walk
+    from transpiler.tileir.printer import print_operation
+
+    export = judge.exporter.export(work.closure, work.task.specialization, work.task.target)
+    entry = parse_entry(toolkit.disassemble(export.bytecode, debug=True))
+    placed = [(op, loc) for op in walk(entry.body) if (loc := entry.location(op)) is not None]
+    span = work.lines
+    last = span.end_line or span.line
+    lines = [(op, loc) for op, loc in placed if _same(loc.file, span.file) and span.line <= loc.line <= last]
+    inside = [op for op, loc in lines if _within(span, loc.line, loc.column)]
+    found: list[Op] = inside or [op for op, _ in lines]
+    made = {value for op in found for value in op.results}
+    used = {value for op in found for value in op.operands}
+    names: dict[int, str] = {}
+
+    def name(value: int) -> str:
+        kind = "v" if value in made else "in"
+        return names.setdefault(value, f"%{kind}{sum(n.startswith(f'%{kind}') for n in names.values())}")
+
+    text = tuple(print_operation(entry, op, name) for op in found)
+    results = tuple(entry.values[v].type for op in found for v in op.results if v not in used)
+    return Operations(tuple(op.name for op in found), text, results)
+
+
+def _same(a: str, b: str) -> bool:
+    return Path(a).name == Path(b).name
+
+
+def _within(span: Span, line: int, column: int) -> bool:
+    """Whether a place is inside of a span; locations of the reference count columns from 1."""
+    after = (line, column) >= (span.line, span.column)
+    return after and (not span.end_line or (line, column) < (span.end_line, span.end_column))
+
+
+def crash_diagnostic(crash: Crash, place: Span) -> Diagnostic:
+    """Say what became of an answer that took too much."""
+    return Diagnostic("E0901", f"checking it ended the process: {crash.how}", "write something smaller", "error", place)

@@ -1,0 +1,181 @@
+"""Filling an operator's Holes, one after another, until none is left that can be filled.
+
+Filling one Hole shows the next: what used its result was silently unmapped before. Holes of one kernel are compared
+together, as a kernel is only compared whole; until then an answer that passes its own stages is parked.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from transpiler.agents.bench import Bench
+from transpiler.agents.clients import Client
+from transpiler.agents.context import sites_of
+from transpiler.agents.machine import Stop, advance
+from transpiler.agents.stages import STAGES, Budget, Desk, Run
+from transpiler.agents.transcript import Transcript
+from transpiler.agents.verdicts import Stage, Verdict
+from transpiler.jobs import OperatorJob
+from transpiler.overrides import Evidence, Override, load_overrides, overrides_folder
+from transpiler.pipeline import translate
+from transpiler.selection import Selection
+from transpiler.translation import SiteOf, Translation
+
+Told = Callable[[Run, Verdict], None]
+"""Hears every verdict."""
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What all operators of a run share: the output folder, the bench, the client, the budget and the transcript."""
+
+    out: Path
+    bench: Bench
+    client: Client
+    budget: Budget
+    transcript: Transcript
+    told: Told = lambda _run, _verdict: None
+    kernel: str | None = None
+
+
+class Filler:
+    """The Holes of one operator. ``ended`` says what ended the whole run, if something did."""
+
+    def __init__(self, job: OperatorJob, tools: Tools) -> None:
+        self.tools = tools
+        self.runs: dict[str, Run] = {}
+        self.ended = ""
+        self._job = job
+        self._rules = job.selection.digest
+        self._known = tuple(o for o in job.selection.overrides if o.rules == self._rules)
+        self._stale = [o for o in job.selection.overrides if o.rules != self._rules and o.kind == "rust"]
+        self._translations: dict[tuple[Override, ...], Translation] = {}
+
+    def fill(self) -> list[Run]:
+        """Go on until no Hole is left that can be filled; returns every Hole's run in order."""
+        while not self.ended and (run := self._next()) is not None:
+            desk = Desk(self.tools.bench, self.tools.client, self.tools.budget, self.tools.transcript, self.translation,
+                        self._accept, lambda digest: self._parked(digest) is not None)  # fmt: skip
+            advance(run.course, lambda stage, run=run, desk=desk: STAGES[stage](run, desk),  # type: ignore[misc]
+                    lambda verdict, run=run: self._told(run, verdict), self._passed_on)  # type: ignore[misc]  # fmt: skip
+            if isinstance(run.course.step, Stop):
+                run.override = None
+                self.ended = run.course.step.reason if run.course.step.run else ""
+        return list(self.runs.values())
+
+    def translation(self) -> Translation:
+        """The operator with every override and candidate there is."""
+        candidates = (run.override for run in self.runs.values())
+        return self._translate((*self._known, *(c for c in candidates if c is not None)))
+
+    def _translate(self, overrides: Iterable[Override]) -> Translation:
+        used = tuple(overrides)
+        if used not in self._translations:
+            self._translations.clear()
+            selection = Selection(self._job.selection.without, used)
+            self._translations[used] = translate(replace(self._job, selection=selection))
+        return self._translations[used]
+
+    # Which Hole comes next
+
+    def _next(self) -> Run | None:
+        again = next((run for run in self.runs.values() if isinstance(run.course.step, Stage)), None)
+        if again is not None:
+            return again
+        found: dict[str, list[SiteOf]] = {}
+        for site in sites_of(self.translation(), self.tools.kernel):
+            found.setdefault(site.site.construct.digest, []).append(site)
+        for digest, sites in found.items():
+            if digest not in self.runs and not self._hopeless(sites):
+                stale = next((o for o in self._stale if o.hole and o.hole.value().digest == digest), None)
+                first = sites[0].site
+                self.runs[digest] = Run(first.construct, tuple(sites), self.tools.client.name, self._rules, stale=stale)
+                return self.runs[digest]
+        return None
+
+    def _hopeless(self, sites: Iterable[SiteOf]) -> bool:
+        """Whether each check that meets the Hole has another one that was given up."""
+        stopped = {d for d, run in self.runs.items() if isinstance(run.course.step, Stop)}
+        there = {(s.kernel, s.specialization.name) for s in self.translation().sites
+                 if s.site.construct.digest in stopped}  # fmt: skip
+        return all((s.kernel, s.specialization.name) in there for s in sites)
+
+    # Verdicts
+
+    def _told(self, run: Run, verdict: Verdict) -> None:
+        task = run.task.digest if run.task is not None else ""
+        self.tools.transcript.verdict(task, run.construct.digest, verdict)
+        self.tools.told(run, verdict)
+
+    def _parked(self, digest: str) -> Run | None:
+        run = self.runs.get(digest)
+        return run if run is not None and run.course.step == "parked" else None
+
+    def _passed_on(self, verdict: Verdict) -> bool:
+        other = self._parked(getattr(verdict, "culprit", ""))
+        if other is None:
+            return False
+        other.course.take(verdict)
+        other.override = None
+        if isinstance(other.course.step, Stop):
+            self.ended = other.course.step.reason if other.course.step.run else ""
+        return True
+
+    # Acceptance
+
+    def _accept(self, run: Run) -> tuple[str, ...] | None:
+        """Write the overrides of a run and of the parked ones it was compared with, if they give the same again."""
+        before = self.translation()
+        group = [run, *self._companions(run, before)]
+        made = [_with_evidence(one, run) for one in group]
+        stage = _folder(self.tools.out)
+        try:
+            for override in made:
+                (stage / f"{override.key}.toml").write_text(override.to_toml(), encoding="utf-8")
+            others = [r.override for r in self.runs.values() if r.override is not None and r not in group]
+            read = load_overrides(stage)
+            again = translate(replace(self._job, selection=Selection(
+                self._job.selection.without, (*self._known, *others, *read))))  # fmt: skip
+            if again.files != before.files or again.plan != before.plan:
+                return None
+            _move(stage, overrides_folder(self.tools.out))
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
+        for one, override in zip(group, made, strict=True):
+            one.override = override
+            if one is not run:
+                one.course.step = "accepted"
+        return tuple(override.key for override in made)
+
+    def _companions(self, run: Run, translation: Translation) -> list[Run]:
+        assert run.override is not None
+        checks = [c for k in translation.plan.kernels for e in k.entries for c in e.checks
+                  if not c.holes and any(f.override == run.override.key for f in c.filled)]  # fmt: skip
+        there = dict.fromkeys(f.hole for c in checks for f in c.filled)
+        return [one for digest in there if (one := self._parked(digest)) is not None]
+
+
+def _with_evidence(one: Run, run: Run) -> Override:
+    assert one.override is not None
+    verdict = "tested" if any(v.outcome == "tested" for v in run.course.verdicts[-1:]) else "proved"
+    cost = round(one.cost, 6) if one.cost else None
+    evidence = Evidence.model_validate({"verdict": verdict, "checks": run.checks, "tokens": one.tokens, "cost": cost})
+    return one.override.model_copy(update={"evidence": evidence})
+
+
+def _folder(out: Path) -> Path:
+    """A folder on the same disk, which nothing reads."""
+    home = out / "_agents"
+    home.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=".candidates-", dir=home))
+
+
+def _move(stage: Path, into: Path) -> None:
+    into.mkdir(parents=True, exist_ok=True)
+    for path in sorted(stage.glob("*.toml")):
+        os.replace(path, into / path.name)
