@@ -250,7 +250,7 @@ def test_dump(shell: Shell, stage: str) -> None:
         (["verify", "mine"], "E0821"),
         (["verify", "none"], "E0821"),
         (["verify", "damaged"], "E0822"),
-        (["verify", "mine", "--execute"], "E0802"),
+        (["verify", "mine", "--execute"], "E0821"),
         (["explain", "E1"], "E0801"),
         (["coverage", "no-such-corpus"], "E0270"),
         (["record", "-o", "s.toml", "--", "no-such-command"], "E0830"),

@@ -24,7 +24,7 @@ def test_control_flow_of_the_reference() -> None:
         out = memory.allocate("out", np.full(16, -1, np.int32))
         outcome = interpret(entry, [out, 16, 1, n, m], (1, 1, 1), memory)
         assert not outcome.findings and not outcome.stopped
-        return outcome.memory["out"][:2].tolist()
+        return [int(v) for v in outcome.memory["out"][:2]]
 
     def expected(n: int, m: int) -> list[int]:
         if n > m:

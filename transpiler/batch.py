@@ -42,6 +42,7 @@ class Options:
     wanted: Wanted | None = None
     time_limit: float = 120.0
     memo: CheckMemo | None = None
+    execute: bool = False
 
 
 @dataclass
@@ -168,7 +169,7 @@ def _lost(task: _Check, crash: Crash) -> dict[CheckKey, CheckResult]:
 @contextlib.contextmanager
 def _worker(options: Options) -> Iterator[Callable[[object], object]]:
     """A worker's handler, with one warm judge."""
-    with Judge(cubins=options.cubins, time_limit=options.time_limit) as judge:
+    with Judge(cubins=options.cubins, time_limit=options.time_limit, execute=options.execute) as judge:
 
         def handle(task: object) -> object:
             if isinstance(task, _Translate):

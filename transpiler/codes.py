@@ -137,6 +137,8 @@ _OWN: dict[str, Code] = {
     "E0684": Code("not a tile type", _JUDGE, _REPORT),
     "E0685": Code("wrong number of entries in the Tile IR", _JUDGE, _REPORT),
     "E0686": Code("undefined value in the Tile IR", _JUDGE, _REPORT),
+    "E0688": Code("arguments that don't fit an entry", "The interpreter was given another number of arguments than the "
+                  "entry has parameters.", _REPORT),
     "E0687": Code("control flow without a meaning for the judge", _JUDGE, _REPORT),
     "E0701": Code("the programs differ in structure", "The translation computes something else than the original, or "
                   "the judge can't see that it is the same. The smallest differing part is shown, with both lines. The "
@@ -155,6 +157,13 @@ _OWN: dict[str, Code] = {
     "E0707": Code("the judge contradicts itself", "Before it compares two programs the judge compares each with a "
                   "copy of itself, values renamed and independent operations reordered. It found them different, so "
                   "the check ends as `error`; it says nothing about the translation.", _REPORT),
+    "E0708": Code("the sides compute different results", "Both sides were executed on the same inputs "
+                  "(`transpile verify --execute`), and memory isn't the same afterwards, or only our side does "
+                  "something that has no meaning. The message has the inputs, made as small as could be, both values "
+                  "and both lines.", _REPORT),
+    "E0709": Code("executing contradicts the proof", "The comparison of graphs found both sides equal, and on some "
+                  "inputs they compute different results. One of the two must be wrong: the judge, or the interpreter "
+                  "that executes Tile IR. The check ends as `error`.", _REPORT),
     "E0711": Code("the generated Rust doesn't compile", "cutile's compiler refuses kernel.rs for this specialization.",
                   _REPORT),
     "E0801": Code("wrong usage", "The command line can't be understood.", "`transpile --help` and `transpile COMMAND "
@@ -235,6 +244,21 @@ _OWN: dict[str, Code] = {
     "W0274": Code("launches were left out", "The file launches the kernel with more different constants than are "
                   "checked by default; the message says how many were left out.", "Give a SPEC.toml with `--spec` that "
                   "names those that matter; `transpile explain E0271` shows one."),
+    "W0720": Code("a check was not executed", "A specialization doesn't say which sizes, numbers and grids belong "
+                  "together, and none were found on which the kernel stays within its arrays. The check's verdict is "
+                  "that of the comparison of graphs alone.", "Nothing; a specialization with a `grid` may help."),
+    "W0721": Code("an access outside an array", "Executing a side on inputs that are valid for the reference, an "
+                  "operation left its array.", "If the kernel is called with such inputs, check the index before."),
+    "W0722": Code("a read of memory never written", "Executing a side, an operation read elements that nothing had "
+                  "written before, in an array that the reference writes first.",
+                  "Write the array before it is read, or pass it initialized."),
+    "W0723": Code("a race", "Executing a side, two accesses to one element, at least one of them a write, are ordered "
+                  "by nothing: no token within a tile block, no atomics between tile blocks. On both sides it is a "
+                  "property of the kernel on the inputs that were made up for it, which may be ones that it is never "
+                  "called with.", "Order the accesses, use atomics, or give each tile block elements of its own."),
+    "W0724": Code("undefined behaviour", "Executing a side, an operation did what Tile IR leaves undefined: a division "
+                  "by zero, a shift by too many bits, a conversion that doesn't fit, a stated fact that doesn't hold.",
+                  "If the kernel is called with such inputs, exclude the case before the operation."),
     "W0832": Code("a launch was not recorded", "`transpile record` could not write down one of the launches; the "
                   "message says why. The others were recorded.", "State the specialization by hand."),
 }  # fmt: skip

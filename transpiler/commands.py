@@ -183,7 +183,7 @@ def _read_report(path: Path) -> Report:
         raise error("E0811", message, Span(path.as_posix(), 1, 1), help="give the files that `--json` wrote") from None
 
 
-def run_verify(path: Path, cubins: tuple[str, ...], jobs: int, json: Path | None) -> int:
+def run_verify(path: Path, cubins: tuple[str, ...], jobs: int, json: Path | None, *, execute: bool = False) -> int:
     """Check a folder again, from what is in it alone."""
     started = time.perf_counter()
     folder = OutputFolder(path)
@@ -195,9 +195,10 @@ def run_verify(path: Path, cubins: tuple[str, ...], jobs: int, json: Path | None
             print(f"{stored.plan.name}/{KERNEL_FILE} was changed since it was written", file=sys.stderr)
     total = sum(kernel.check_count for t in translations for kernel in t.plan.kernels)
     with progress(total, "checks") as advance:
-        results: Results = run_checks(translations, Options(cubins=cubins, workers=worker_count(jobs, total)), advance)
+        options = Options(cubins=cubins, workers=worker_count(jobs, total), execute=execute)
+        results: Results = run_checks(translations, options, advance)
     report = assemble.report(results, seconds=time.perf_counter() - started)
-    found = [d for d in assemble.diagnostics(results) if d.severity != "warning"]
+    found = [d for d in assemble.diagnostics(results) if d.severity != "warning" or d.code.startswith("W07")]
     uncovered = [_uncovered(path / name) for name in folder.changed(manifest)]
     finish(report, (*found, *uncovered), json, SourceCache())
     return 1 if uncovered else exit_status(report)

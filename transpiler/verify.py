@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from transpiler import toolkit
 from transpiler.diagnostics import Diagnostic, Span, TranspileError, error
 from transpiler.emit.abi import CompileInputs
-from transpiler.report.model import MachineCode, Verdict
+from transpiler.report.model import Executed, MachineCode, Verdict
 from transpiler.spec import ArraySpec, ListSpec, ParamSpec, ScalarSpec, Specialization
 from transpiler.translation import CheckKey, OperatorPlan, Translation, place_of, read_lines
 
@@ -71,6 +71,7 @@ class CheckResult:
     seconds: float = 0.0
     reference_seconds: float = 0.0
     cached: bool = False
+    executed: Executed | None = None
 
 
 def parameter_map(spec: Specialization) -> tuple[int, ...] | None:
@@ -106,11 +107,12 @@ def _flat_sizes(p: ParamSpec) -> tuple[int, int]:
 class Judge:
     """Does checks one after another; keeps the reference's worker, parsed modules and disassemblies."""
 
-    def __init__(self, *, cubins: Sequence[str] = (), time_limit: float = 120.0) -> None:
+    def __init__(self, *, cubins: Sequence[str] = (), time_limit: float = 120.0, execute: bool = False) -> None:
         from transpiler.reference.export import ReferenceExporter
 
         self.exporter = ReferenceExporter(time_limit=time_limit)
         self._cubins = tuple(cubins)
+        self._execute = execute
         self._modules: dict[str, _rust.Module] = {}
         self._entries: dict[bytes, Entry] = {}
         self._trusted: set[tuple[bytes, str]] = set()
@@ -155,6 +157,8 @@ class Judge:
             located = self.compare(reference, ours, task.target, mapping, debug=True)
             shown = tuple(_difference(d, rust, task) for d in located.differences)
             result = CheckResult("differs", shown, equivalences=comparison.equivalences)
+        if self._execute:
+            result = self._executed(result, reference, ours, rust, task)
         for arch in self._cubins:
             result = self._assembled(
                 result, arch, (reference, ours) if arch == task.target else None, rust, closure, task
@@ -250,6 +254,24 @@ class Judge:
                 self._entries.clear()
             self._entries[digest] = _parse(bytecode)
         return self._entries[digest]
+
+    # Executing
+
+    def _executed(
+        self, result: CheckResult, reference: bytes, ours: bytes, rust: RustText, task: CheckTask
+    ) -> CheckResult:
+        """Execute both sides on the same inputs; where the graphs differ, agreeing results make it ``tested``."""
+        from transpiler.execute.agree import execute_check
+        from transpiler.execute.report import Sides, judged
+
+        if any(d.code == "E0705" for d in result.diagnostics):
+            return result  # there are no arguments for both
+        sides = Sides(_parse(ours, debug=True), _parse(reference, debug=True),
+                      lambda loc: rust.python_span(loc.line, loc.column))  # fmt: skip
+        seed = f"{task.kernel} {task.specialization.model_dump_json(exclude={'name'})} {task.target}"
+        agreement = execute_check(sides.ours, sides.reference, task.specialization, seed=seed)
+        verdict, diagnostics, row = judged(result.verdict, result.diagnostics, agreement, sides, task.place)
+        return replace(result, verdict=verdict, diagnostics=diagnostics, executed=row)
 
     # Machine code
 

@@ -116,7 +116,7 @@ def _check(plan: CheckPlan, result: CheckResult) -> Check:
     return Check(
         specialization=plan.specialization.name, target=plan.target, verdict=result.verdict,
         machine_code=dict(result.machine_code), diagnostics=_rows(result.diagnostics), filled=filled or None,
-        seconds=round(result.seconds, 4),
+        seconds=round(result.seconds, 4), executed=result.executed,
     )  # fmt: skip
 
 

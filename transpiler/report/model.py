@@ -49,6 +49,19 @@ class Filled(_Model):
     line: int
 
 
+class Executed(_Model):
+    """What executing both sides gave: for how many inputs, on how many of them the kernel is defined, how many agree in
+    every bit; ``regions``: how many of the reference's loop bodies and branches were reached, of how many."""
+
+    inputs: int
+    valid: int
+    exact: int
+    regions: list[int]
+    seconds: float = 0.0
+    reason: str = ""
+    """Why the kernel is defined on none of the inputs."""
+
+
 class Check(_Model):
     """One entry compiled for one specialization on both sides; ``filled`` is there where overrides fill Holes."""
 
@@ -59,6 +72,7 @@ class Check(_Model):
     diagnostics: list[DiagnosticRow] = []
     filled: list[Filled] | None = None
     seconds: float = 0.0
+    executed: Executed | None = None
 
 
 class Entry(_Model):
@@ -139,6 +153,9 @@ class Totals(_Model):
     error: int = 0
     machine_code_identical: int = 0
     machine_code_refused: int = 0
+    executed: int | None = None
+    """Checks whose sides were both executed; None where nobody asked for it."""
+    executed_inputs: int | None = None
 
 
 class Report(_Model):
@@ -207,6 +224,9 @@ def _count_check(totals: Totals, check: Check) -> None:
     outcomes = list(check.machine_code.values())
     totals.machine_code_identical += outcomes.count("identical")
     totals.machine_code_refused += outcomes.count("refused")
+    if check.executed is not None:
+        totals.executed = (totals.executed or 0) + (check.executed.valid > 0)
+        totals.executed_inputs = (totals.executed_inputs or 0) + check.executed.valid
 
 
 def exit_status(report: Report) -> int:

@@ -48,8 +48,11 @@ def print_kernels(out: Console, report: Report) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name, justify in (("operator", "left"), ("kernel", "left"), ("entries", "right"), ("checks", "right")):
         table.add_column(name, justify="right" if justify == "right" else "left", overflow="fold")
+    executed = report.totals.executed is not None
     if cubins:
         table.add_column("machine code")
+    if executed:
+        table.add_column("executed", overflow="fold")
     table.add_column("seconds", justify="right")
     table.add_column("verdict", overflow="fold")
     for operator in report.operators:
@@ -57,15 +60,24 @@ def print_kernels(out: Console, report: Report) -> None:
             checks = list(kernel.checks())
             row = [operator.name, kernel.name, str(len(kernel.entries)), str(len(checks))]
             row += [_machine_code(kernel)] if cubins else []
+            row += [_executed(kernel)] if executed else []
             table.add_row(*row, f"{sum(c.seconds for c in checks):.2f}", verdict_text(kernel))
         if operator.diagnostics:
-            table.add_row(operator.name, "", "", "", *([""] if cubins else []), "", Text("error", STYLES["error"]))
+            table.add_row(operator.name, "", "", "", *[""] * (cubins + executed), "", Text("error", STYLES["error"]))
     out.print(table)
 
 
 def _machine_code(kernel: Kernel) -> str:
     counts = Counter(outcome for check in kernel.checks() for outcome in check.machine_code.values())
     return ", ".join(f"{counts[o]} {o}" for o in ("identical", "differs", "refused") if counts[o])
+
+
+def _executed(kernel: Kernel) -> str:
+    """On how many inputs, and how many checks were not executed."""
+    rows = [check.executed for check in kernel.checks() if check.executed is not None]
+    inputs, without = sum(row.valid for row in rows), sum(not row.valid for row in rows)
+    parts = [f"{inputs} inputs"] if inputs else []
+    return ", ".join(parts + ([f"{without} check{'s' * (without > 1)} not"] if without else []))
 
 
 def print_entries(out: Console, report: Report) -> None:
@@ -94,6 +106,8 @@ def totals_line(report: Report) -> str:
     parts.append(f"{totals.checks} checks" + (f": {', '.join(verdicts)}" if verdicts else ""))
     if totals.machine_code_identical or totals.machine_code_refused:
         parts.append(f"machine code: {totals.machine_code_identical} identical, {totals.machine_code_refused} refused")
+    if totals.executed is not None:
+        parts.append(f"{totals.executed} checks executed on {totals.executed_inputs} inputs")
     if report.cached_checks:
         parts.append(f"{report.cached_checks} of them unchanged since an earlier run")
     return f"{'; '.join(parts)}; {report.seconds:.1f} s (reference exports {report.reference_seconds:.1f} s)".replace(

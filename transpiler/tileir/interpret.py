@@ -26,6 +26,7 @@ from transpiler.tileir.elements import dtype_of
 from transpiler.tileir.machine import Finding, Machine, StoppedError
 from transpiler.tileir.memory import Memory
 from transpiler.tileir.model import Entry, Op, Region, tile_type, walk
+from transpiler.tileir.noise import Noise
 from transpiler.tileir.ops.lazy import np
 from transpiler.tileir.ops.row import Row
 from transpiler.tileir.ops.schema import ROWS
@@ -40,12 +41,24 @@ _FAULTING = frozenset({"divi", "remi", "assume", "assert"})
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run left: memory, printed text, findings (see :class:`Finding`), why it was given up ("": it wasn't)."""
+    """What a run left, and what it did."""
 
     memory: Memory
     prints: tuple[str, ...]
     findings: tuple[Finding, ...]
+    """What a correct program doesn't do."""
     stopped: str = ""
+    """Why the run was given up; "" when it wasn't."""
+    loaded: int = 0
+    """Elements read, those of atomics aside."""
+    stored: int = 0
+    """Elements written."""
+    steps: int = 0
+    """Iterations of loops."""
+    writer: Op | None = None
+    """Who wrote the watched element last."""
+    regions: tuple[int, int] = (0, 0)
+    """How many of the program's regions (bodies of loops, branches) were run, of how many."""
 
 
 class Program:
@@ -59,18 +72,22 @@ class Program:
         compiler = _Compiler(self.machine, self._constants, self._once)
         with np.errstate(all="ignore"):
             self._body = compiler.top(entry.body)
+        self._regions = compiler.regions
 
     def run(
         self, arguments: Sequence[Argument], grid: Sequence[int], memory: Memory, *, races: bool = True,
-        limit: int = _LIMIT,
+        limit: int = _LIMIT, fatal: frozenset[str] = frozenset(), noise: Noise | None = None,
+        watch: tuple[str, int] | None = None,
     ) -> Outcome:  # fmt: skip
-        """Run all tile blocks; ``limit`` bounds the loop iterations of the whole run.
+        """Run all tile blocks; ``limit`` bounds the loop iterations, findings of ``fatal`` kinds end the run.
 
-        Raises E0687 when the arguments don't fit the entry's parameters.
+        ``noise`` moves inexact results; ``watch`` names an allocation and an element, to learn who writes it last.
+        Raises E0688 when the arguments don't fit the entry's parameters.
         """
         x, y, z = (*grid, 1, 1, 1)[:3]
         machine = self.machine
-        machine.reset(memory.copy(), (x, y, z), limit=limit, races=races)
+        machine.reset(memory.copy(), (x, y, z), limit=limit, races=races, fatal=fatal, noise=noise,
+                      watch=watch)  # fmt: skip
         env: Env = [None] * len(self.entry.values)
         for value, constant in self._constants.items():
             env[value] = constant
@@ -90,12 +107,15 @@ class Program:
         finally:
             if collecting:
                 gc.enable()
-        return Outcome(machine.memory, tuple(machine.prints), tuple(machine.findings.values()), stopped)
+        return Outcome(
+            machine.memory, tuple(machine.prints), tuple(machine.findings.values()), stopped, machine.loaded,
+            machine.stored, machine.steps, machine.writer, (len(machine.visited), self._regions),
+        )  # fmt: skip
 
     def _bind(self, env: Env, arguments: Sequence[Argument]) -> None:
         params = self.entry.params
         if len(arguments) != len(params):
-            raise error("E0687", f"`{self.entry.name}` has {len(params)} parameters, not {len(arguments)}")
+            raise error("E0688", f"`{self.entry.name}` has {len(params)} parameters, not {len(arguments)}")
         for param, argument in zip(params, arguments, strict=True):
             dtype = dtype_of(tile_type(self.entry.values[param].type).element)
             env[param] = np.asarray(argument).astype(dtype)[()]
@@ -115,6 +135,7 @@ class _Compiler:
     def __init__(self, machine: Machine, constants: dict[int, Any], once: list[Runner]) -> None:
         self._machine, self._constants, self._once = machine, constants, once
         self._shared: set[int] = set(machine.entry.params)
+        self.regions = 0
 
     def top(self, body: Region) -> Runner:
         """Compile the entry's body: what all tile blocks compute alike goes to the steps done once."""
@@ -143,6 +164,11 @@ class _Compiler:
     def region(self, region: Region) -> CompiledRegion:
         """Compile a region inside of an operation."""
         steps = [step for op in region.ops if (step := self._operation(op)) is not None]
+        if not region.ops:
+            return CompiledRegion(region.args, _sequence(steps))
+        number, visited = self.regions, self._machine
+        self.regions += 1
+        steps.insert(0, lambda _env: visited.visited.add(number))
         return CompiledRegion(region.args, _sequence(steps))
 
     def _operation(self, op: Op) -> Runner | None:
@@ -153,9 +179,14 @@ class _Compiler:
         if row.schema.kind == "control" or row.schema.regions:
             runner: Runner = function
             return runner
+        if op.name == "assume" and op.operands[0] in self._constants:
+            self._constants[op.results[0]] = self._constants[op.operands[0]]  # nothing that inputs could break
+            return None
         if row.static and op.name not in _FAULTING and all(v in self._constants for v in op.operands):
             self._fold(op, row, function)
             return None
+        if row.tolerance.kind == "ulp" and row.tolerance.ulps:
+            function = _noisy(function, self._machine, row.tolerance.ulps)
         return _step(op, function)
 
     def _fold(self, op: Op, row: Row, function: Any) -> None:
@@ -165,6 +196,16 @@ class _Compiler:
             self._constants[op.results[0]] = result
         else:
             self._constants.update(zip(op.results, result, strict=True))
+
+
+def _noisy(function: Any, machine: Machine, ulps: float) -> Any:
+    """Let noise in, when there is any."""
+
+    def run(*values: Any) -> Any:
+        result = function(*values)
+        return result if machine.noise is None else machine.noise.elementwise(result, ulps)
+
+    return run
 
 
 def _sequence(steps: list[Runner]) -> Runner:

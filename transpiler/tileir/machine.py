@@ -8,8 +8,10 @@ from typing import Any, Literal
 from transpiler.tileir.elements import dtype_of, is_pointer
 from transpiler.tileir.memory import Allocation, Memory, Part, parts
 from transpiler.tileir.model import Entry, Loc, Op
+from transpiler.tileir.noise import Noise
 from transpiler.tileir.ops.lazy import np
 from transpiler.tileir.race import Access, Races
+from transpiler.tileir.views import Outside
 
 FindingKind = Literal["bounds", "uninitialized", "race", "undefined", "assumption", "assert"]
 Array = Any
@@ -29,6 +31,8 @@ class Finding:
     message: str
     block: tuple[int, int, int]
     count: int = 1
+    needs: tuple[str, int, int] | None = None
+    """For an access out of bounds: an array, one of its dimensions (-1: its elements), the size that would do."""
 
 
 class StoppedError(Exception):
@@ -46,15 +50,32 @@ class Machine:
     findings: dict[tuple[str, int, str], Finding] = field(default_factory=dict)
     prints: list[str] = field(default_factory=list)
     races: Races = field(default_factory=Races)
+    noise: Noise | None = None
+    watch: tuple[str, int] | None = None
+    """An element of which it is to be known who wrote it last."""
+    writer: Op | None = None
+    fatal: frozenset[str] = frozenset()
+    """Kinds of findings at which a run ends."""
     steps: int = 0
     limit: int = 0
+    loaded: int = 0
+    stored: int = 0
+    visited: set[int] = field(default_factory=set)
+    """Regions that were run."""
 
-    def reset(self, memory: Memory, grid: tuple[int, int, int], *, limit: int, races: bool) -> None:
+    def reset(
+        self, memory: Memory, grid: tuple[int, int, int], *, limit: int, races: bool, fatal: frozenset[str],
+        noise: Noise | None = None, watch: tuple[str, int] | None = None,
+    ) -> None:  # fmt: skip
         """Start anew."""
+        self.noise, self.watch, self.writer = noise, watch, None
+        self.fatal = fatal
         self.memory, self.grid, self.block = memory, grid, (0, 0, 0)
         self.findings, self.prints = {}, []
         self.races = Races(enabled=races)
         self.steps, self.limit = 0, limit
+        self.loaded = self.stored = 0
+        self.visited = set()
 
     def enter(self, block: tuple[int, int, int]) -> None:
         """Begin with another tile block."""
@@ -68,13 +89,15 @@ class Machine:
         if self.steps > self.limit:
             raise StoppedError(f"more than {self.limit} loop iterations")
 
-    def report(self, kind: FindingKind, op: Op, message: str) -> None:
-        """Note a finding; the same one again is only counted."""
+    def report(self, kind: FindingKind, op: Op, message: str, needs: tuple[str, int, int] | None = None) -> None:
+        """Note a finding; the same one again is only counted. Raises :class:`StoppedError` where runs end at it."""
         key = (kind, id(op), message if kind == "assert" else "")
         if key in self.findings:
             self.findings[key].count += 1
             return
-        self.findings[key] = Finding(kind, op.name, op.line, self.entry.location(op), message, self.block)
+        self.findings[key] = Finding(kind, op.name, op.line, self.entry.location(op), message, self.block, 1, needs)
+        if kind in self.fatal:
+            raise StoppedError(f"{op.name}: {message}")
 
     # Memory
 
@@ -94,6 +117,7 @@ class Machine:
             if inside is None:
                 continue
             self.check_written(op, inside, index, element)
+            self.loaded += index.size
             values = _view(inside, element)[index]
             where = positions if chosen is None else chosen if positions is None else chosen[positions]
             if where is None:
@@ -118,13 +142,15 @@ class Machine:
             if inside is None:
                 continue
             _view(inside, element)[index] = given if positions is None else given[positions]
-            self.mark(inside, index, element)
+            self.mark(op, inside, index, element)
             self.order(op, access, inside, index, element, token)
         return token | access.bit
 
-    @staticmethod
-    def mark(allocation: Allocation, index: Array, element: str) -> None:
+    def mark(self, op: Op, allocation: Allocation, index: Array, element: str) -> None:
         """Remember that elements were written."""
+        self.stored += index.size
+        if self.watch is not None and self.watch[0] == allocation.name and (index == self.watch[1]).any():
+            self.writer = op
         if allocation.written is not None:
             size = _storage(element)
             whole = allocation.written.size // size * size
@@ -135,7 +161,8 @@ class Machine:
         if allocation.written is not None:
             size = _storage(element)
             if not allocation.written[: allocation.written.size // size * size].reshape(-1, size)[index].all():
-                self.report("uninitialized", op, f"reads memory of `{allocation.name}` that was never written")
+                message = f"reads memory of `{allocation.name}` that was never written"
+                self.report("uninitialized", op, message, (allocation.name, -1, 0))
 
     def locate(self, op: Op, part: Part, element: str, what: str) -> tuple[Allocation | None, Array | None, Array]:
         """Return the allocation, positions in the tile and element indices of what lies inside; report the rest."""
@@ -153,7 +180,9 @@ class Machine:
             return allocation, part.positions, index
         wrong = int(offsets[np.flatnonzero(~inside)[0]])
         total = allocation.data.size // size
-        self.report("bounds", op, f"{what}s element {wrong // size} of `{allocation.name}`, which has {total}")
+        reach = int(offsets.max()) // size + 1
+        message = f"{what}s element {wrong // size} of `{allocation.name}`, which has {total}"
+        self.report("bounds", op, message, (allocation.name, -1, reach) if int(offsets.min()) >= 0 else None)
         kept = np.flatnonzero(inside)
         return allocation, kept if part.positions is None else part.positions[kept], index[kept]
 
@@ -178,6 +207,14 @@ class Machine:
         for part in parts(self.memory, addresses.reshape(-1)):
             if part.allocation is not None:
                 self.races.release(part.allocation, part.offsets // _storage(element))
+
+    def outside(self, op: Op, what: str, base: int, problem: Outside) -> None:
+        """Report a tile index that a view doesn't have."""
+        allocation = self.memory.find(base)
+        name = allocation.name if allocation is not None else "?"
+        message = f"{what} tile index {problem.index} of `{name}` in dimension {problem.dim}, which has {problem.count}"
+        needs = (name, problem.dim, problem.needed) if problem.needed else None
+        self.report("bounds", op, message, needs)
 
     def element_view(self, allocation: Allocation, element: str) -> Array:
         """The content of an allocation as elements of a type."""

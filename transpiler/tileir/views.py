@@ -51,6 +51,16 @@ class TensorView:
 
 
 @dataclass(frozen=True)
+class Outside:
+    """A tile index that a view doesn't have: the tensor's dimension, its tiles, the size that would do (0: none)."""
+
+    index: int
+    dim: int
+    count: int
+    needed: int
+
+
+@dataclass(frozen=True)
 class TileView:
     """A tensor view taken apart into tiles."""
 
@@ -64,7 +74,7 @@ class TileView:
             for i, (d, step) in enumerate(zip(self.type.dims, self.type.steps, strict=True))
         )
 
-    def locate(self, indices: tuple[Array, ...]) -> tuple[Array, Array | None, str]:
+    def locate(self, indices: tuple[Array, ...]) -> tuple[Array, Array | None, Outside | None]:
         """Return the addresses of a tile's elements, which of them exist (None: all), and what is wrong, if anything.
 
         Indices are unsigned; outside of the index space the behaviour is undefined, here nothing exists there.
@@ -74,13 +84,14 @@ class TileView:
         rank = len(kind.tile)
         addresses: Array = np.int64(tensor.base)
         exists: Array | None = None
-        problem = ""
+        problem: Outside | None = None
         for i, (extent, step, dim) in enumerate(zip(kind.tile, kind.steps, kind.dims, strict=True)):
             index = indices[i]
             unsigned = np.asarray(index).astype(np.int64) & ((1 << 8 * index.dtype.itemsize) - 1 if index.itemsize < 8
                                                              else -1)  # fmt: skip
             if i != kind.sparse and not 0 <= int(unsigned) < space[i]:
-                problem = f"tile index {int(index)} in dimension {i}, which has {space[i]} tiles"
+                number = int(index)
+                problem = Outside(number, dim, space[i], number * step + 1 if number > 0 else int(number == 0))
             coordinates = unsigned if i == kind.sparse else int(unsigned) * step + np.arange(extent, dtype=np.int64)
             at = [1] * rank
             at[i] = extent

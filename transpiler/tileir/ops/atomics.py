@@ -50,6 +50,7 @@ def update(
         if allocation is None:
             continue
         machine.check_written(op, allocation, index, element)
+        machine.mark(op, allocation, index, element)
         where = chosen if positions is None else chosen[positions]
         if ordering in ("acquire", "acq_rel"):
             machine.races.acquire(allocation, index)
@@ -123,7 +124,7 @@ def _red_view(site: Site) -> Function:
         view: TileView = values[views[0]]
         addresses, exists, problem = view.locate(tuple(values[i] for i in indices))
         if problem:
-            site.machine.report("bounds", site.op, f"updates {problem}")
+            site.machine.outside(site.op, "updates", view.tensor.base, problem)
         operand = np.asarray(values[tile]).reshape(-1)
         return update(site, element, addresses, exists, values[token] if token >= 0 else 0,
                       lambda old, at: combine(old, operand[at]))[1]  # fmt: skip

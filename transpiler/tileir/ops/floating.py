@@ -103,8 +103,8 @@ def _extremum(site: Site) -> Function:
 
     def run(a: Array, b: Array) -> Array:
         result = function(a, b)
-        zeros = (result == 0) & (a == b)
-        if np.any(zeros):
+        if not np.all(result):
+            zeros = (result == 0) & (a == b)
             zero = a + b if largest else -((-a) + (-b))
             result = np.where(zeros, zero, result)
         return result

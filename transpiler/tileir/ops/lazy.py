@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ else:
             self.__dict__["_name"] = name
 
         def __getattr__(self, key: str) -> Any:
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # checks run in parallel, a core each
             value = getattr(importlib.import_module(self._name), key)
             self.__dict__[key] = value
             return value

@@ -18,8 +18,17 @@ def _wide(a: Array) -> Array:
 
 
 def _mmaf(site: Site) -> Function:
-    element = site.result_element
-    return lambda a, b, c: round_to(np.matmul(_wide(a), _wide(b)) + _wide(c), element)
+    element, machine = site.result_element, site.machine
+    depth = tile_type(site.operand_types[0]).shape[-1]
+
+    def run(a: Array, b: Array, c: Array) -> Array:
+        x, y, z = _wide(a), _wide(b), _wide(c)
+        result = round_to(np.matmul(x, y) + z, element)
+        if machine.noise is not None:
+            result = machine.noise.summed(result, np.matmul(np.abs(x), np.abs(y)) + np.abs(z), depth)
+        return result
+
+    return run
 
 
 def _mmai(site: Site) -> Function:

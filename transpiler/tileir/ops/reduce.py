@@ -39,14 +39,27 @@ def _combine(site: Site) -> Combine:
         signal = body.run(env)
         assert signal is not None
         shape = elements[0].shape
-        return [np.broadcast_to(v, shape).astype(t, copy=False) for v, t in zip(signal[1], dtypes, strict=True)]
+        return [_shaped(v, shape, t) for v, t in zip(signal[1], dtypes, strict=True)]
 
     return combine
+
+
+def _shaped(value: Array, shape: tuple[int, ...], dtype: Any) -> Array:
+    if np.shape(value) != shape:  # the body doesn't depend on the elements
+        value = np.broadcast_to(value, shape)
+    return value.astype(dtype, copy=False)
+
+
+def _inexact(site: Site) -> bool:
+    """Whether the order of combining shows: floats are added or multiplied."""
+    names = {op.name for region in site.op.regions for op in region.ops}
+    return bool(names & {"addf", "mulf", "subf", "fma", "divf"})
 
 
 def _reduce(site: Site) -> Function:
     axis, operands, results = int(site.get("dim")), site.op.operands, site.op.results
     identities, combine = _identities(site), _combine(site)
+    inexact, machine = _inexact(site), site.machine
 
     def run(env: Env) -> None:
         tiles = [np.moveaxis(env[v], axis, 0) for v in operands]
@@ -61,6 +74,9 @@ def _reduce(site: Site) -> Function:
             )
         for result, tile in zip(results, level, strict=True):
             env[result] = tile[0]
+        if machine.noise is not None and inexact:
+            for result, tile in zip(results, tiles, strict=True):
+                env[result] = machine.noise.summed(env[result], np.abs(tile.astype(np.float64)).sum(0), tile.shape[0])
 
     return run
 
@@ -69,6 +85,7 @@ def _scan(site: Site) -> Function:
     axis, operands, results = int(site.get("dim")), site.op.operands, site.op.results
     identities, combine = _identities(site), _combine(site)
     backwards = site.get("reverse", "false") == "true"
+    inexact, machine = _inexact(site), site.machine
 
     def run(env: Env) -> None:
         tiles = [np.moveaxis(env[v], axis, 0) for v in operands]
@@ -81,6 +98,10 @@ def _scan(site: Site) -> Function:
                 output[at] = value
         for result, output in zip(results, outputs, strict=True):
             env[result] = np.moveaxis(output, 0, axis)
+        if machine.noise is not None and inexact:
+            for result, tile in zip(results, tiles, strict=True):
+                total = np.moveaxis(np.abs(tile.astype(np.float64)).cumsum(0), 0, axis)
+                env[result] = machine.noise.summed(env[result], total, tile.shape[0])
 
     return run
 

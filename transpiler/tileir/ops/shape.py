@@ -29,9 +29,21 @@ def _reshape(site: Site) -> Function:
     return lambda a: np.reshape(a, shape) if shape else np.reshape(a, ())[()]
 
 
+_SMALL = 1 << 12
+
+
 def _broadcast(site: Site) -> Function:
-    shape = site.result_shape
-    return lambda a: np.broadcast_to(a, shape)
+    """Large tiles are views; for small ones a copy costs less than NumPy's bookkeeping."""
+    shape, dtype = site.result_shape, site.result_dtype
+    if tile_type(site.result_types[0]).size > _SMALL:
+        return lambda a: np.broadcast_to(a, shape)
+
+    def run(a: Array) -> Array:
+        result = np.empty(shape, dtype)
+        result[...] = a
+        return result
+
+    return run
 
 
 def _permute(site: Site) -> Function:

@@ -47,7 +47,7 @@ def _load(site: Site) -> Function:
         values = (view, *rest)
         addresses, exists, problem = view.locate(values[first:last])
         if problem:
-            machine.report("bounds", op, f"reads {problem}")
+            machine.outside(op, "reads", view.tensor.base, problem)
         return machine.load(op, addresses, element, exists, padding, values[token] if token >= 0 else 0)
 
     return run
@@ -63,7 +63,7 @@ def _store(site: Site) -> Function:
         values = (tile, view, *rest)
         addresses, exists, problem = view.locate(values[first:last])
         if problem:
-            machine.report("bounds", op, f"writes {problem}")
+            machine.outside(op, "writes", view.tensor.base, problem)
         return machine.store(op, addresses, element, tile, exists, values[token] if token >= 0 else 0)
 
     return run
