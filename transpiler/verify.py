@@ -264,10 +264,12 @@ class Judge:
         from transpiler.execute.agree import execute_check
         from transpiler.execute.report import Sides, judged
 
-        if any(d.code == "E0705" for d in result.diagnostics):
+        if any(d.code == _CODES["signature"] for d in result.diagnostics):
             return result  # there are no arguments for both
+        codes = {d.code for d in result.diagnostics}
         sides = Sides(_parse(ours, debug=True), _parse(reference, debug=True),
-                      lambda loc: rust.python_span(loc.line, loc.column))  # fmt: skip
+                      lambda loc: rust.python_span(loc.line, loc.column),
+                      codes <= {_CODES["structure"], _CODES["effect"]})  # fmt: skip
         seed = f"{task.kernel} {task.specialization.model_dump_json(exclude={'name'})} {task.target}"
         agreement = execute_check(sides.ours, sides.reference, task.specialization, seed=seed)
         verdict, diagnostics, row = judged(result.verdict, result.diagnostics, agreement, sides, task.place)

@@ -12,8 +12,6 @@ from transpiler.tileir.model import Entry, Loc, Op
 
 HAZARDS = {"bounds": "W0721", "uninitialized": "W0722", "race": "W0723", "undefined": "W0724", "assumption": "W0724"}
 """Kind of finding -> code."""
-_SEES = frozenset({"E0701", "E0702"})
-"""Differences that executing can settle; facts, hints and parameters don't show in results."""
 _HELP = {
     "W0721": "if the inputs are ones that the kernel is called with, check the index before the access",
     "W0722": "write the array before it is read, or pass it initialized",
@@ -30,6 +28,8 @@ class Sides:
     ours: Entry
     reference: Entry
     python: Place
+    visible: bool
+    """Whether all differences of the graphs are ones that show in results: facts and hints don't."""
 
 
 def judged(
@@ -44,7 +44,7 @@ def judged(
         alarm = verdict == "proved"
         said.append(_difference(agreement.counterexample, "E0709" if alarm else "E0708", sides, place))
         verdict = "error" if alarm else verdict
-    elif agreement.valid and verdict == "differs" and {d.code for d in diagnostics} <= _SEES:
+    elif agreement.valid and verdict == "differs" and sides.visible:
         verdict = "tested"
         said = [replace(d, severity="note", message=_tested(d, agreement)) for d in said]
     said += _hazards(agreement.findings, sides, place)
