@@ -137,6 +137,8 @@ _OWN: dict[str, Code] = {
     "E0684": Code("not a tile type", _JUDGE, _REPORT),
     "E0685": Code("wrong number of entries in the Tile IR", _JUDGE, _REPORT),
     "E0686": Code("undefined value in the Tile IR", _JUDGE, _REPORT),
+    "E0689": Code("a type without a meaning for the interpreter", "Executing met an element type or a "
+                  "view that it can't execute.", _REPORT),
     "E0688": Code("arguments that don't fit an entry", "The interpreter was given another number of arguments than the "
                   "entry has parameters.", _REPORT),
     "E0687": Code("control flow without a meaning for the judge", _JUDGE, _REPORT),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from transpiler.diagnostics import error
+from transpiler.diagnostics import TranspileError, error
 from transpiler.tileir.ops.lazy import ml_dtypes, np
 
 _NUMPY = {
@@ -27,6 +27,11 @@ MANTISSA = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52, "tf32": 10, "f8E4M3FN": 
 """How many bits of a float's significand are stored."""
 
 
+def not_executable(type_text: str) -> TranspileError:
+    """Say that a type is none that the interpreter knows."""
+    return error("E0689", f"`{type_text}` is not a type that can be executed")
+
+
 def is_float(element: str) -> bool:
     """Whether an element type is a floating-point type."""
     return element in MANTISSA
@@ -39,14 +44,14 @@ def is_pointer(element: str) -> bool:
 
 @lru_cache(maxsize=256)
 def dtype_of(element: str) -> Any:
-    """Return the dtype that holds an element type; E0686 for one that isn't known."""
+    """Return the dtype that holds an element type; E0689 for one that isn't known."""
     if is_pointer(element):
         return np.dtype("int64")
     if element in _NUMPY:
         return np.dtype(_NUMPY[element])
     if element in _ML:
         return np.dtype(getattr(ml_dtypes, _ML[element]))
-    raise error("E0684", f"`{element}` is not an element type that can be executed")
+    raise not_executable(element)
 
 
 @lru_cache(maxsize=256)

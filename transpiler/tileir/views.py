@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from transpiler.diagnostics import error
-from transpiler.tileir.elements import dtype_of
+from transpiler.tileir.elements import dtype_of, not_executable
 from transpiler.tileir.ops.lazy import np
 from transpiler.tileir.text import split_list
 
@@ -116,17 +115,17 @@ def _sizes(text: str) -> tuple[int | None, ...]:
 
 @lru_cache(maxsize=1024)
 def tensor_type(text: str) -> TensorType:
-    """Parse ``tensor_view<...>``; E0684 for any other text."""
+    """Parse ``tensor_view<...>``; E0689 for any other text."""
     match = _TENSOR.fullmatch(text)
     shape = _SHAPE.fullmatch(match[1]) if match else None
     if match is None or shape is None:
-        raise error("E0684", f"`{text}` is not a tensor view")
+        raise not_executable(text)
     return TensorType(shape[2], _sizes(shape[1].replace("x", ",")), _sizes(match[2] or ""))
 
 
 @lru_cache(maxsize=1024)
 def view_type(text: str) -> ViewType:
-    """Parse the type of a partition, strided or gather/scatter view; E0684 for any other text."""
+    """Parse the type of a partition, strided or gather/scatter view; E0689 for any other text."""
     name, _, body = text.partition("<")
     fields: dict[str, str] = {}
     for item in split_list(body.removesuffix(">")):
@@ -137,7 +136,7 @@ def view_type(text: str) -> ViewType:
             fields[key.strip()] = value.strip()
     kind = _KINDS.get(name)
     if kind is None or "tensor" not in fields:
-        raise error("E0684", f"`{text}` is not a view that can be executed")
+        raise not_executable(text)
     tile = _numbers(fields["tile"].replace("x", ","))
     steps = _numbers(fields["traversal_strides"]) if "traversal_strides" in fields else tile
     dims = _numbers(fields["dim_map"]) if "dim_map" in fields else tuple(range(len(tile)))
