@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import cache
+from pathlib import Path
 from shutil import which
 
 from transpiler.ir.rust import Line
@@ -17,7 +18,12 @@ _TOKEN = re.compile(r"//[^\n]*|\"(?:\\.|[^\"\\])*\"|\w+|[^\s\w]")
 
 @cache
 def _rustfmt() -> str | None:
-    return which("rustfmt")
+    """Where rustfmt is; the one behind rustup's, which takes as long to find it each time as it takes itself."""
+    found = which("rustfmt")
+    if found is None or Path(found).resolve().name != "rustup":
+        return found
+    asked = subprocess.run(["rustup", "which", "rustfmt"], capture_output=True, text=True, check=False)
+    return asked.stdout.strip() if asked.returncode == 0 else found
 
 
 def rustfmt(text: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -27,9 +28,9 @@ def render_host(source_text: str, kernels: Collection[str], *, package: str = ""
     ``package`` is the dotted package that the module is in: relative imports are made absolute with it.
     """
     tree = cst.parse_module(source_text)
-    names = _names(source_text)
-    imports = _Imports.of(source_text, package)
-    codemod = _Codemod(imports, frozenset(kernels), names)
+    nodes = list(ast.walk(ast.parse(source_text)))
+    imports = _Imports.of(nodes, package)
+    codemod = _Codemod(imports, frozenset(kernels), _names(nodes))
     tree = tree.visit(codemod)
     if codemod.uses:
         tree = _with_imports(tree, codemod)
@@ -37,10 +38,10 @@ def render_host(source_text: str, kernels: Collection[str], *, package: str = ""
     return _with_note(tree, source).code
 
 
-def _names(source_text: str) -> set[str]:
+def _names(nodes: Iterable[ast.AST]) -> set[str]:
     """All identifiers of the module."""
     found = set()
-    for node in ast.walk(ast.parse(source_text)):
+    for node in nodes:
         match node:
             case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 found.add(name)
@@ -57,11 +58,10 @@ class _Imports:
     bound: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, source_text: str, package: str) -> _Imports:
-        tree = ast.parse(source_text)
+    def of(cls, nodes: Iterable[ast.AST], package: str) -> _Imports:
         imports = cls(package)
         other: set[str] = set()
-        for node in ast.walk(tree):
+        for node in nodes:
             match node:
                 case ast.Import():
                     for alias in node.names:
@@ -268,8 +268,12 @@ def _with_note(tree: cst.Module, source: str) -> cst.Module:
 # -- What is left over --------------------------------------------------------------------------------
 
 
-_Row = tuple[cst.BaseStatement, ast.Module]
-"""A top-level statement and its syntax tree."""
+class _Row(NamedTuple):
+    """A top-level statement, the names that it defines (see :func:`_binds`) and those that it reads."""
+
+    statement: cst.BaseStatement
+    binds: frozenset[str]
+    loads: frozenset[str]
 
 
 def _without_device_code(tree: cst.Module, imports: _Imports, removed: Iterable[cst.CSTNode]) -> cst.Module:
@@ -277,10 +281,10 @@ def _without_device_code(tree: cst.Module, imports: _Imports, removed: Iterable[
     rows = _parsed(tree)
     dead = _device_rows(rows, imports, {name for node in removed for name in _loaded(_python(node))})
     rows = [row for i, row in enumerate(rows) if i not in dead]
-    used = {name for _, code in rows for name in _loaded(code)}
+    used = {name for row in rows for name in row.loads}
     kept: list[cst.BaseStatement] = []
     space: Sequence[cst.EmptyLine] = ()
-    for statement, _ in rows:
+    for statement, *_ in rows:
         pruned = _pruned(statement, used, imports)
         if pruned is None:
             space = space or _blank_lines(statement)
@@ -292,8 +296,7 @@ def _without_device_code(tree: cst.Module, imports: _Imports, removed: Iterable[
 
 def _device_rows(rows: Sequence[_Row], imports: _Imports, used_by_kernels: set[str]) -> set[int]:
     """Find the statements that kernels needed, that need cuda.tile themselves, and that nothing else uses."""
-    bound = [_binds(code) for _, code in rows]
-    loaded = [set(_loaded(code)) for _, code in rows]
+    bound, loaded = [row.binds for row in rows], [row.loads for row in rows]
     reached, tile = set(used_by_kernels), {name for name in imports.bound if imports.needs_tile(name)}
     known = 0
     while known != (known := len(reached) + len(tile)):
@@ -322,12 +325,13 @@ def _spaced(statement: cst.BaseStatement, space: Sequence[cst.EmptyLine]) -> cst
 
 
 def _parsed(tree: cst.Module) -> list[_Row]:
-    """Pair each top-level statement with its syntax tree; one line may hold several small statements."""
+    """Look at each top-level statement's syntax tree; one line may hold several small statements."""
     code = ast.parse(tree.code).body
     rows: list[_Row] = []
     for statement in tree.body:
         count = len(statement.body) if isinstance(statement, cst.SimpleStatementLine) else 1
-        rows.append((statement, ast.Module(code[:count], [])))
+        part = ast.Module(code[:count], [])
+        rows.append(_Row(statement, frozenset(_binds(part)), frozenset(_loaded(part))))
         code = code[count:]
     return rows
 

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import math
 import struct
-
-import ml_dtypes
-import numpy as np
+from collections.abc import Callable
+from typing import Any
 
 from transpiler.ir.types import GENERIC_CLASS, DType
 
-_FLOATS: dict[str, type] = {
-    "float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32, "float64": np.float64,
-    "float8_e4m3fn": ml_dtypes.float8_e4m3fn, "float8_e5m2": ml_dtypes.float8_e5m2,
-    "float8_e8m0fnu": ml_dtypes.float8_e8m0fnu, "float4_e2m1fn": ml_dtypes.float4_e2m1fn,
-}  # fmt: skip
 _TF32_DROPPED = 13  # bits of a float32 significand that tf32 hasn't
 
 
@@ -28,10 +22,46 @@ def rounded(value: float, dtype: str) -> float:
     """The nearest value of a float dtype, ties to even."""
     if not math.isfinite(value):
         return value
-    if dtype == "tfloat32":
-        return _tf32(value)
-    with np.errstate(over="ignore"):
-        return float(_FLOATS[dtype](value))
+    rounding = _ROUNDING.get(dtype)
+    return float(_small(dtype)(value)) if rounding is None else rounding(value)
+
+
+def _packed(form: str) -> Callable[[float], float]:
+    def rounding(value: float) -> float:
+        try:
+            return float(struct.unpack(form, struct.pack(form, float(value)))[0])
+        except OverflowError:
+            return math.copysign(math.inf, value)
+
+    return rounding
+
+
+_single = _packed("<f")
+
+
+def _shortened(dropped: int) -> Callable[[float], float]:
+    """Round to a float32 with the last bits of its significand dropped."""
+
+    def rounding(value: float) -> float:
+        (word,) = struct.unpack("<I", struct.pack("<f", _single(value)))
+        half = (1 << (dropped - 1)) - 1 + (word >> dropped & 1)
+        return float(struct.unpack("<f", struct.pack("<I", (word + half) >> dropped << dropped))[0])
+
+    return rounding
+
+
+_ROUNDING = {
+    "float64": float, "float32": _single, "float16": _packed("<e"),
+    "bfloat16": _shortened(16), "tfloat32": _shortened(_TF32_DROPPED),
+}  # fmt: skip
+
+
+def _small(dtype: str) -> Callable[[float], Any]:
+    """The type of a small float; ml_dtypes is loaded for those alone, it takes a while."""
+    import ml_dtypes
+
+    found: Callable[[float], Any] = getattr(ml_dtypes, dtype)
+    return found
 
 
 def literal(value: float, dtype: DType) -> float:
@@ -45,16 +75,11 @@ def literal(value: float, dtype: DType) -> float:
 
 def bits(value: float, dtype: str) -> int:
     """The bits of a float below 16 bits, as an unsigned integer."""
-    return int(np.asarray(_FLOATS[dtype](value)).view(np.uint8)) & ((1 << DType(dtype).bits) - 1)
+    import numpy as np
+
+    return int(np.asarray(_small(dtype)(value)).view(np.uint8)) & ((1 << DType(dtype).bits) - 1)
 
 
 def same_in_generic_class(value: float) -> bool:
     """Whether the dtypes that one generic entry serves all hold exactly this value."""
     return not math.isfinite(value) or all(rounded(value, d) == value for d in GENERIC_CLASS)
-
-
-def _tf32(value: float) -> float:
-    (bits,) = struct.unpack("<I", struct.pack("<f", np.float32(value)))
-    half = (1 << (_TF32_DROPPED - 1)) - 1 + (bits >> _TF32_DROPPED & 1)
-    kept = (bits + half) >> _TF32_DROPPED << _TF32_DROPPED
-    return float(struct.unpack("<f", struct.pack("<I", kept))[0])

@@ -140,13 +140,19 @@ unsafe fn load_ptr_padded<
     unreachable!()
 }
 """,
-    # The reshape hides that the size is known: cutile would bound what is computed from it (loop indices too), which
-    # the reference doesn't state, and tileiras makes other machine code of it.
+    # It hides that a size is known: cutile would bound what is computed from it (loop indices too), which the
+    # reference doesn't state, and tileiras makes other machine code of it.  (cutile's own reshape costs more time.)
+    "unbounded": """\
+/// The same value, of which nothing is known.
+#[cuda_tile::op(name = "cuda_tile.reshape", since = "V13_2", params = ["source"])]
+fn unbounded(source: Tile<i32, { [] }>) -> Tile<i32, { [] }> {
+    unreachable!()
+}
+""",
     "to_tile": """\
 /// A size as a 0-d tile.
 fn to_tile(n: i32) -> Tile<i32, { [] }> {
-    let tile: Tile<i32, { [] }> = scalar_to_tile(n);
-    reshape(tile, shape![])
+    unbounded(scalar_to_tile(n))
 }
 """,
     "to_i32": """\
@@ -170,7 +176,11 @@ fn to_bool(x: Tile<bool, { [] }>) -> bool {
 }
 
 
+_NEEDS = {"to_tile": "unbounded"}
+
+
 def used(names: Iterable[str]) -> list[str]:
-    """The texts of the declarations among ``names``, in a fixed order."""
+    """The texts of the declarations among ``names`` and of what they need, in a fixed order."""
     wanted = set(names)
+    wanted |= {_NEEDS[name] for name in wanted & _NEEDS.keys()}
     return list(dict.fromkeys(text for name, text in DECLARATIONS.items() if name in wanted))
