@@ -15,7 +15,8 @@ ROWS = [
     ),
     form("view", "unsafe { make_strided_view($tensor, $tile, $padding) }", nest=False, view="strided"),
     form("view", "unsafe { make_gather_scatter_view($tensor, $tile, $padding) }", nest=False, view="gather"),
-    form("num_tiles", "scalar_to_tile(num_tiles(&$0, $axis))", nest=False),
+    # Of an axis whose size is baked in cutile would know the number of tiles, and bound the loop over them.
+    form("num_tiles", "unbounded(scalar_to_tile(num_tiles(&$0, $axis)))", nest=False),
     form(
         "load_view",
         "unsafe { load_view_raw(&$0, $index, $token, $ordering, $scope, $tma, $latency, $inbounds, $shape) }",
