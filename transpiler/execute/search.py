@@ -25,6 +25,9 @@ _ENOUGH = 16
 """More iterations than these make inputs no better."""
 _REPAIRS = 24
 _REPAIRED_ELEMENTS = 1 << 21
+_MODEST = 64
+"""Sizes up to this grow fast when they turn out too small again."""
+_COSTLY = 400
 _TRIALS = 14
 _BLOCKS = {0: (), 1: (4, 3, 2), 2: (3, 2), 3: (2,)}
 """How many tile blocks to try along an axis, for each number of axes that count."""
@@ -124,7 +127,7 @@ class Search:
         """Change one scalar at a time, as long as more of the program is run."""
         for name in self._numbers:
             for rule in _RULES:
-                if score[1] >= _ENOUGH and score[0] == self._regions:
+                if (score[1] >= _ENOUGH and score[0] == self._regions) or self._work > _COSTLY * 4:
                     return setting
                 if self.trials >= _TRIALS or self._work > _WORK or rule == setting.rules[name]:
                     continue
@@ -197,7 +200,7 @@ class Search:
         if (name, axis) not in self.dims.free or needed <= trial.plan.sizes[name, axis]:
             return None
         again = trial.plan.sizes[name, axis] > self.dims.free[name, axis][0] * 2
-        needed = max(needed, 2 * trial.plan.sizes[name, axis]) if again else needed
+        needed = max(needed, 4 * trial.plan.sizes[name, axis]) if again and needed <= _MODEST else needed
         divisor = array.shape_divisible_by[axis]
         larger = {**trial.plan.sizes, (name, axis): -(-needed // divisor) * divisor}
         return replace(trial.plan, sizes=larger) if fits(self.spec, larger, _REPAIRED_ELEMENTS) else None
@@ -215,7 +218,8 @@ class Search:
         """Enlarge the grid along each axis that the program looks at, as far as the inputs stay valid."""
         for axis in self.dims.axes:
             known = self.spec.grid[axis] if self.spec.grid is not None and axis < len(self.spec.grid) else None
-            for count in _BLOCKS[len(self.dims.axes)]:
+            counts = _BLOCKS[len(self.dims.axes)]
+            for count in counts[:1] if trial.outcome.steps > _COSTLY else counts:
                 if known is not None and count > known:
                     continue
                 grid = list(trial.plan.grid)

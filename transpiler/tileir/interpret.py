@@ -28,8 +28,7 @@ from transpiler.tileir.memory import Memory
 from transpiler.tileir.model import Entry, Op, Region, tile_type, walk
 from transpiler.tileir.noise import Noise
 from transpiler.tileir.ops.lazy import np
-from transpiler.tileir.ops.row import Row
-from transpiler.tileir.ops.schema import ROWS
+from transpiler.tileir.ops.schema import REGION_LAMBDAS, ROWS
 from transpiler.tileir.ops.site import CompiledRegion, Env, Runner, Signal, Site
 
 Argument = Any
@@ -161,21 +160,31 @@ class _Compiler:
             return False
         return all(v in self._shared or v in self._constants for v in op.operands)
 
-    def region(self, region: Region) -> CompiledRegion:
-        """Compile a region inside of an operation."""
-        steps = [step for op in region.ops if (step := self._operation(op)) is not None]
-        if not region.ops:
-            return CompiledRegion(region.args, _sequence(steps))
-        number, visited = self.regions, self._machine
-        self.regions += 1
-        steps.insert(0, lambda _env: visited.visited.add(number))
+    def region(self, region: Region, *, pure: bool) -> CompiledRegion:
+        """Compile a region inside of an operation; the body of a reduction is ``pure``."""
+        if pure:
+            first = self._function(region.ops[0], ()) if len(region.ops) == 2 else None
+            return CompiledRegion(region.args, _sequence(self._steps(region)), first)
+        number, machine = self.regions, self._machine
+        self.regions += bool(region.ops)
+        steps = self._steps(region)
+        if region.ops:
+            steps.insert(0, lambda _env: machine.visited.add(number))
         return CompiledRegion(region.args, _sequence(steps))
+
+    def _steps(self, region: Region) -> list[Runner]:
+        return [step for op in region.ops if (step := self._operation(op)) is not None]
+
+    def _function(self, op: Op, regions: tuple[CompiledRegion, ...]) -> Any:
+        row = ROWS[op.name]
+        function = row.make(Site(op, self._machine.entry, self._machine, regions))
+        noisy = row.tolerance.kind == "ulp" and row.tolerance.ulps
+        return _noisy(function, self._machine, row.tolerance.ulps) if noisy else function
 
     def _operation(self, op: Op) -> Runner | None:
         """Compile an operation; None when its result is known already."""
         row = ROWS[op.name]
-        regions = tuple(self.region(r) for r in op.regions)
-        function = row.make(Site(op, self._machine.entry, self._machine, regions))
+        function = self._function(op, tuple(self.region(r, pure=op.name in REGION_LAMBDAS) for r in op.regions))
         if row.schema.kind == "control" or row.schema.regions:
             runner: Runner = function
             return runner
@@ -183,14 +192,11 @@ class _Compiler:
             self._constants[op.results[0]] = self._constants[op.operands[0]]  # nothing that inputs could break
             return None
         if row.static and op.name not in _FAULTING and all(v in self._constants for v in op.operands):
-            self._fold(op, row, function)
+            self._fold(op, function)
             return None
-        if row.tolerance.kind == "ulp" and row.tolerance.ulps:
-            function = _noisy(function, self._machine, row.tolerance.ulps)
         return _step(op, function)
 
-    def _fold(self, op: Op, row: Row, function: Any) -> None:
-        del row
+    def _fold(self, op: Op, function: Any) -> None:
         result = function(*[self._constants[v] for v in op.operands])
         if len(op.results) == 1:
             self._constants[op.results[0]] = result

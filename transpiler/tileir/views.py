@@ -80,27 +80,52 @@ class TileView:
         """
         kind, space, tensor = self.type, self.index_space(), self.tensor
         size = dtype_of(tensor.type.element).itemsize
-        rank = len(kind.tile)
-        addresses: Array = np.int64(tensor.base)
+        base, spread = tensor.base, _flat(len(kind.tile))
         exists: Array | None = None
         problem: Outside | None = None
         for i, (extent, step, dim) in enumerate(zip(kind.tile, kind.steps, kind.dims, strict=True)):
-            index = indices[i]
-            unsigned = np.asarray(index).astype(np.int64) & ((1 << 8 * index.dtype.itemsize) - 1 if index.itemsize < 8
-                                                             else -1)  # fmt: skip
-            if i != kind.sparse and not 0 <= int(unsigned) < space[i]:
-                number = int(index)
-                problem = Outside(number, dim, space[i], number * step + 1 if number > 0 else int(number == 0))
-            coordinates = unsigned if i == kind.sparse else int(unsigned) * step + np.arange(extent, dtype=np.int64)
-            at = [1] * rank
-            at[i] = extent
-            coordinates = coordinates.reshape(at)
-            if coordinates.max(initial=0) >= tensor.shape[dim] or coordinates.min(initial=0) < 0:
-                inside = (coordinates >= 0) & (coordinates < tensor.shape[dim])
+            count, stride = tensor.shape[dim], tensor.strides[dim] * size
+            if i == kind.sparse:
+                rows = _unsigned(indices[i])
+                first, last = int(rows.min()), int(rows.max()) + 1
+                offsets = rows
+            else:
+                number = int(_unsigned(indices[i]))
+                if not 0 <= number < space[i]:
+                    given = int(indices[i])
+                    problem = Outside(given, dim, space[i], given * step + 1 if given > 0 else int(given == 0))
+                first, last = number * step, number * step + extent
+                offsets = _range(extent)
+                base += min(first, count) * stride  # beyond it nothing exists
+            if extent > 1 or i == kind.sparse:
+                spread = spread + (offsets * stride).reshape(_along(i, extent, len(kind.tile)))
+            if first < 0 or last > count:
+                places = offsets if i == kind.sparse else offsets + first
+                inside = ((places >= 0) & (places < count)).reshape(_along(i, extent, len(kind.tile)))
                 exists = inside if exists is None else exists & inside
-            addresses = addresses + coordinates * (tensor.strides[dim] * size)
-        addresses = np.broadcast_to(addresses, kind.tile)
+        addresses = np.broadcast_to(base + spread, kind.tile)
         return addresses, None if exists is None else np.broadcast_to(exists, kind.tile), problem
+
+
+@lru_cache(maxsize=64)
+def _flat(rank: int) -> Array:
+    return np.zeros((1,) * rank, np.int64)
+
+
+@lru_cache(maxsize=256)
+def _range(extent: int) -> Array:
+    return np.arange(extent, dtype=np.int64)
+
+
+@lru_cache(maxsize=256)
+def _along(axis: int, extent: int, rank: int) -> tuple[int, ...]:
+    return tuple(extent if i == axis else 1 for i in range(rank))
+
+
+def _unsigned(index: Array) -> Array:
+    """Indices are unsigned; 64-bit ones that don't fit stay negative, which is outside as well."""
+    wide = np.asarray(index).astype(np.int64)
+    return wide if index.dtype.itemsize == 8 else wide & ((1 << 8 * index.dtype.itemsize) - 1)
 
 
 _KINDS: dict[str, ViewKind] = {"partition_view": "partition_view", "strided_view": "strided_view",

@@ -31,6 +31,8 @@ def _identities(site: Site) -> list[Any]:
 def _combine(site: Site) -> Combine:
     """Run the body; its arguments are pairs of an element and an accumulator, tile by tile."""
     body = site.regions[0]
+    if (single := _single(site)) is not None:
+        return single
     dtypes = [dtype_of(tile_type(t).element) for t in site.operand_types]
 
     def combine(env: Env, elements: list[Array], accumulators: list[Array]) -> list[Array]:
@@ -42,6 +44,20 @@ def _combine(site: Site) -> Combine:
         return [_shaped(v, shape, t) for v, t in zip(signal[1], dtypes, strict=True)]
 
     return combine
+
+
+def _single(site: Site) -> Combine | None:
+    """A body of one operation on its two arguments needs no environment."""
+    region, body = site.op.regions[0], site.regions[0]
+    if len(region.ops) != 2 or body.first is None:
+        return None
+    op, end = region.ops
+    if end.operands != op.results or len(op.results) != 1 or sorted(op.operands) != sorted(region.args):
+        return None
+    function = body.first
+    if op.operands == region.args:
+        return lambda _env, elements, accumulators: [function(elements[0], accumulators[0])]
+    return lambda _env, elements, accumulators: [function(accumulators[0], elements[0])]
 
 
 def _shaped(value: Array, shape: tuple[int, ...], dtype: Any) -> Array:

@@ -27,6 +27,8 @@ class CompiledRegion:
 
     args: tuple[int, ...]
     run: Runner
+    first: Any = None
+    """What computes the first operation, of a region without control flow."""
 
 
 @dataclass
