@@ -153,18 +153,19 @@ def fill(dtype: Any, count: int, plan: Plan, values: Values, rng: np.random.Gene
     content = content.astype(dtype)
     if values == "edge" and count:
         special = np.array(list(_special(dtype)), np.float64).astype(dtype)
-        places = rng.random(count) < min(0.25, 64 / count + 0.02)
-        content[places] = special[rng.integers(0, special.size, int(places.sum()))]
+        places = np.flatnonzero(rng.random(count) < min(0.3, 64 / count + 0.02))
+        content[places] = special[np.resize(rng.permutation(special.size), places.size)]
     return content
 
 
 def _integers(dtype: Any, count: int, plan: Plan, rng: np.random.Generator) -> Array:
     """Numbers that may be used as indices: from 0 to below the plan's bound."""
+    most = min(max(1, plan.most), int(np.iinfo(dtype).max))
     if plan.integers == "zeros":
         return np.zeros(count, dtype)
     if plan.integers == "counts":
-        return np.full(count, max(0, plan.most - 1), dtype)
-    content = rng.integers(0, max(1, plan.most), count)
+        return np.full(count, most - 1, dtype)
+    content = rng.integers(0, most, count)
     return (np.sort(content) if plan.integers == "sorted" else content).astype(dtype)
 
 

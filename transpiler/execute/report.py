@@ -76,7 +76,8 @@ def _difference(found: Counterexample, code: str, sides: Sides, place: Span) -> 
         span = Span(*loc)
     elif at.ours_op is not None and (loc := sides.ours.location(at.ours_op)) is not None:
         span = sides.python(loc)
-    return Diagnostic(code, "\n".join(rows), "this is a mistake of transpile: please report it", "error", span)
+    help_text = "if kernel.rs was changed by hand, look at the change; otherwise please report this"
+    return Diagnostic(code, "\n".join(rows), help_text, "error", span)
 
 
 def _written(entry: Entry, op: Op | None) -> str:
@@ -107,4 +108,7 @@ def _hazards(findings: Iterable[SideFinding], sides: Sides, place: Span) -> list
 def _span(one: SideFinding, sides: Sides, place: Span) -> Span:
     if one.finding.loc is None:
         return place
-    return Span(*one.finding.loc) if one.side == "reference" else sides.python(one.finding.loc)
+    if one.side == "reference":
+        return Span(*one.finding.loc)
+    spans = [sides.python(loc) for loc in one.finding.callers]
+    return next((span for span in spans if span.file == place.file), sides.python(one.finding.loc))

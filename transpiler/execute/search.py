@@ -18,7 +18,7 @@ from transpiler.tileir.memory import Memory
 
 INVALID = frozenset({"bounds", "undefined", "assumption", "assert"})
 """Kinds of findings that a program has no meaning after."""
-_STEPS = 2500
+_STEPS = 1500
 _WORK = 6000
 """Iterations after which no more settings are tried."""
 _ENOUGH = 16
@@ -200,7 +200,8 @@ class Search:
         if (name, axis) not in self.dims.free or needed <= trial.plan.sizes[name, axis]:
             return None
         again = trial.plan.sizes[name, axis] > self.dims.free[name, axis][0] * 2
-        needed = max(needed, 4 * trial.plan.sizes[name, axis]) if again and needed <= _MODEST else needed
+        growth = 4 if needed <= _MODEST else 2
+        needed = max(needed, growth * trial.plan.sizes[name, axis]) if again else needed
         divisor = array.shape_divisible_by[axis]
         larger = {**trial.plan.sizes, (name, axis): -(-needed // divisor) * divisor}
         return replace(trial.plan, sizes=larger) if fits(self.spec, larger, _REPAIRED_ELEMENTS) else None

@@ -76,8 +76,12 @@ def _executed(kernel: Kernel) -> str:
     """On how many inputs, and how many checks were not executed."""
     rows = [check.executed for check in kernel.checks() if check.executed is not None]
     inputs, without = sum(row.valid for row in rows), sum(not row.valid for row in rows)
-    parts = [f"{inputs} inputs"] if inputs else []
+    parts = [_inputs(inputs)] if inputs else []
     return ", ".join(parts + ([f"{without} check{'s' * (without > 1)} not"] if without else []))
+
+
+def _inputs(count: int) -> str:
+    return f"{count} input{'s' * (count != 1)}"
 
 
 def print_entries(out: Console, report: Report) -> None:
@@ -107,7 +111,7 @@ def totals_line(report: Report) -> str:
     if totals.machine_code_identical or totals.machine_code_refused:
         parts.append(f"machine code: {totals.machine_code_identical} identical, {totals.machine_code_refused} refused")
     if totals.executed is not None:
-        parts.append(f"{totals.executed} checks executed on {totals.executed_inputs} inputs")
+        parts.append(f"{totals.executed} checks executed on {_inputs(totals.executed_inputs or 0)}")
     if report.cached_checks:
         parts.append(f"{report.cached_checks} of them unchanged since an earlier run")
     return f"{'; '.join(parts)}; {report.seconds:.1f} s (reference exports {report.reference_seconds:.1f} s)".replace(

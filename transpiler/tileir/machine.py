@@ -33,6 +33,8 @@ class Finding:
     count: int = 1
     needs: tuple[str, int, int] | None = None
     """For an access out of bounds: an array, one of its dimensions (-1: its elements), the size that would do."""
+    callers: tuple[Loc, ...] = ()
+    """The operation's place and those that it was inlined into, innermost first."""
 
 
 class StoppedError(Exception):
@@ -95,7 +97,8 @@ class Machine:
         if key in self.findings:
             self.findings[key].count += 1
             return
-        self.findings[key] = Finding(kind, op.name, op.line, self.entry.location(op), message, self.block, 1, needs)
+        place, callers = self.entry.location(op), tuple(self.entry.locations.frames(op.loc))
+        self.findings[key] = Finding(kind, op.name, op.line, place, message, self.block, 1, needs, callers)
         if kind in self.fatal:
             raise StoppedError(f"{op.name}: {message}")
 

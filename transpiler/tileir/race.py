@@ -127,7 +127,10 @@ class Races:
         if access.atomic or access.kind == "read":
             mark = shadow.atomic if access.atomic else shadow.reader
             seen = mark[index]
-            mark[index] = np.where((seen == _NOBODY) | (seen == self.block), self.block, _MANY)
+            before = (seen == _NOBODY) | (seen == self.block)
+            if self._after:  # who is ordered before this block needn't be remembered beside it
+                before |= np.isin(seen, list(self._after))
+            mark[index] = np.where(before, self.block, _MANY)
         else:
             shadow.writer[index] = self.block
 
