@@ -203,6 +203,14 @@ def test_beside_a_script(write: Write) -> None:
     assert print_function(function).count("helpers::f(a)") == 3
 
 
+def test_a_package_goes_before_a_module_as_in_python(write: Write) -> None:
+    files = {"helpers.py": "def f(x):\n    return -x\n", "helpers/__init__.py": "def f(x):\n    return x\n"}
+    loaded = load_program(write({**files, "main.py": "from helpers import f\n" + KERNEL + "    f(a)\n"}))
+    function = loaded.function(hir.Global("helpers", "f"))
+    assert function is not None
+    assert "return x" in print_function(function)
+
+
 @pytest.mark.parametrize(
     ("statement", "name", "code"),
     [

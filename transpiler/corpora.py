@@ -221,8 +221,7 @@ def find_module(module: str, lookups: Lookups | None = None) -> SourceFile:
     if not rest and spec.origin and not spec.submodule_search_locations:
         return SourceFile(Path(spec.origin), Path(spec.origin).name)
     for location in spec.submodule_search_locations or ():
-        base = Path(location).joinpath(*rest)
-        path = lookups.first_file((base.with_name(base.name + ".py"), base / "__init__.py"))
+        path = lookups.module(Path(location).joinpath(*rest))
         if path is not None:
             return SourceFile(path, "/".join((top, *path.relative_to(location).parts)))
     raise error("E0273", f"module `{module}` has no source file in the installed `{top}`",

@@ -42,6 +42,10 @@ class Lookups:
             self.absent[str(path.absolute())] = None
         return None
 
+    def module(self, base: Path) -> Path | None:
+        """Return the source of the module at ``base`` (without ``.py``): a package goes before a file, as in Python."""
+        return self.first_file((base / "__init__.py", base.with_name(base.name + ".py")))
+
     def package(self, top: str) -> Path | None:
         """Return the folder that holds an installed top-level package, found without importing it."""
         root = package_root(top)

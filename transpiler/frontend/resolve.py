@@ -81,8 +81,7 @@ class Workspace:
             root = None if top in EXTERNAL_ROOTS else self.lookups.package(top)
         if root is None:
             return None
-        base = root.joinpath(top, *rest)
-        return self.lookups.first_file((base.with_name(base.name + ".py"), base / "__init__.py"))
+        return self.lookups.module(root.joinpath(top, *rest))
 
     def _display(self, path: Path) -> str:
         if not path.is_relative_to(self._root):  # an installed package: name it from its top-level folder
@@ -204,7 +203,7 @@ class Workspace:
         if top == self._own_top or top in EXTERNAL_ROOTS:
             return top == self._own_top
         base = self._root / top
-        return self.lookups.first_file((base.with_name(base.name + ".py"), base / "__init__.py")) is not None
+        return self.lookups.module(base) is not None
 
     def _starred(self, source: SourceFile, name: str, depth: int) -> Ref | None:
         """Look a name up in the modules of ``from module import *``."""

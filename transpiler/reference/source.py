@@ -217,12 +217,12 @@ class SourceTree:
     def _find(self, name: str) -> Path | None:
         top, *rest = name.split(".")
         root = self._root
-        if top != self._own_top and self.lookups.first_file(_module_files(root / top)) is None:
+        if top != self._own_top and self.lookups.module(root / top) is None:
             found = self.lookups.package(top)
             if found is None:
                 return None
             root = found
-        return self.lookups.first_file(_module_files(root.joinpath(top, *rest)))
+        return self.lookups.module(root.joinpath(top, *rest))
 
     def _display_of(self, name: str, path: Path) -> str:
         depth = name.count(".") + (path.name == "__init__.py")
@@ -356,11 +356,6 @@ def _package_parts(path: Path) -> tuple[str, ...]:
         parts.insert(0, folder.name)
         folder = folder.parent
     return tuple(parts)
-
-
-def _module_files(base: Path) -> tuple[Path, Path]:
-    """Where the source of a module may be."""
-    return base.with_name(base.name + ".py"), base / "__init__.py"
 
 
 def _kernel_info(function: ast.FunctionDef, name: str, line: int, keywords: Iterable[ast.keyword]) -> KernelInfo:
