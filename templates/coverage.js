@@ -166,6 +166,16 @@
     { title: "Checks", number: true, wide: true, value: (u) => u.checks },
     { title: "Where", value: (u) => u.kernels[0] ?? "", show: (u) => el("span", {}, links(u.kernels, 4), el("small", {}, u.places.slice(0, 3).join(", "))) },
   ], 1);
+  const showHoles = sortable(byId("hole-table"), [
+    { title: "Construct", value: (h) => h.name, show: (h) => el("span", {}, code(h.name), el("small", {}, [h.kind, h.code, h.models.join(", ")].filter(Boolean).join(" · "))) },
+    { title: "Checks", number: true, value: (h) => h.uses },
+    { title: "Open", number: true, value: (h) => h.open },
+    { title: "Filled", number: true, value: (h) => h.filled },
+    { title: "Raised", number: true, wide: true, value: (h) => h.raised },
+    { title: "Tokens", number: true, wide: true, value: (h) => h.tokens },
+    { title: "Cost", number: true, wide: true, value: (h) => h.cost },
+    { title: "Where", wide: true, value: (h) => h.kernels[0] ?? "", show: (h) => el("span", {}, links(h.kernels, 3), el("small", {}, h.places.slice(0, 3).join(", "))) },
+  ], 1);
   const showProofs = sortable(byId("proof-table"), [
     { title: "Equivalence", value: (e) => e.name, show: (e) => el("span", {}, code(e.name), el("small", {}, e.justification)) },
     { title: "Uses", number: true, value: (e) => e.uses },
@@ -265,13 +275,14 @@
   function tell(place) {
     const [file, number] = place.split(":"), uses = shown.data.uses[place] ?? [];
     const named = (table) => uses.filter(([t]) => t === table).map(([, name, count]) => el("span", { class: "use" }, code(name), count > 1 ? ` ×${count}` : "", note(table, name)));
-    const parts = [["r", "Rules"], ["f", "Rust"], ["c", "Python"]].filter(([t]) => named(t).length);
+    const parts = [["r", "Rules"], ["o", "Override"], ["f", "Rust"], ["c", "Python"]].filter(([t]) => named(t).length);
     byId("line-facts").replaceChildren(el("b", {}, `${shown.source.files[file]}:${number}`),
       ...(parts.length ? parts.map(([table, title]) => el("div", { class: "uses" }, el("i", {}, title), ...named(table))) : [" — no rule of its own"]));
   }
 
   function note(table, name) {
     if (table === "f") { const form = coverage.forms.find((f) => f.key === name); return form ? el("span", { class: "wide" }, " → ", code(form.rust)) : null; }
+    if (table === "o") { const hole = coverage.holes.find((h) => h.overrides.includes(name)); return hole ? el("span", { class: "wide" }, ` fills ${hole.name}, by ${hole.models.join(", ")}`) : null; }
     const rule = table === "r" ? rules.find((r) => r.key === name) : null;
     return rule ? el("span", { class: "wide" }, ` ${rule.reason || rule.doc}`) : null;
   }
@@ -338,6 +349,9 @@
   showMissing(coverage.unmapped);
   if (!coverage.unmapped.length) byId("missing-table").replaceChildren(empty("Nothing: every kernel is proved, or refused by the reference compiler itself."));
   byId("missing-count").textContent = `${coverage.unmapped.length} reasons`;
+  showHoles(coverage.holes);
+  if (!coverage.holes.length) byId("hole-table").replaceChildren(empty("None: every construct has a rule."));
+  byId("hole-count").textContent = `${coverage.totals.holes_filled} of ${coverage.totals.holes} filled, ${coverage.totals.llm_tokens} tokens, $${coverage.totals.llm_cost}`;
   showProofs(coverage.equivalences);
   if (Object.keys(coverage.machine_code).length) { byId("code-title").hidden = false; showCode(Object.entries(coverage.machine_code)); } else byId("code-table").parentElement.hidden = true;
   window.addEventListener("hashchange", route);

@@ -15,13 +15,21 @@ from typing import TYPE_CHECKING
 from transpiler import toolkit
 from transpiler.cache.folder import CacheFolder, default_path
 from transpiler.cache.listing import Listed, find_listing, listed, store_listing
-from transpiler.cache.operators import KnownOperator, find_operator, load_translations, operator_key, store_operator
+from transpiler.cache.operators import (
+    KnownOperator,
+    find_operator,
+    load_translations,
+    operator_key,
+    selection_key,
+    store_operator,
+)
 from transpiler.cache.output import stale_operators, store_state
 from transpiler.diagnostics import Diagnostic, TranspileError
 from transpiler.inputs import Lookups
 from transpiler.report.model import Operator, Report, exit_status, make_report
 from transpiler.report.output import finish, source_cache
 from transpiler.report.terminal import console, progress
+from transpiler.resources import OVERRIDES
 from transpiler.shards import Wanted, distinct_names, shard
 
 if TYPE_CHECKING:
@@ -42,6 +50,7 @@ class BatchOptions:
     target: str | None
     json: Path | None
     cached: bool = True
+    without: tuple[str, ...] = ()
 
 
 @dataclass
@@ -68,6 +77,7 @@ class _Run:
         self._started = time.perf_counter()
         self._since = time.time_ns()
         self.folder = CacheFolder(default_path() if options.cached else None)
+        self._selection = selection_key(options.out / OVERRIDES, options.without)
 
     def run(self) -> int:
         plan = self._plan()
@@ -118,10 +128,13 @@ class _Run:
         plan.jobs |= {job.name: job for job in jobs}
         store_listing(self.folder, argument, self._options.target, found, lookups, self._since)
 
+    def _key(self, one: Listed, wanted: Wanted | None) -> str:
+        return operator_key(one, self._options.cubins, wanted, self._selection)
+
     def _known(self, mine: Sequence[Listed], wanted: Wanted | None) -> tuple[list[KnownOperator], list[Listed]]:
         known, missing = [], []
         for one in mine:
-            found = find_operator(self.folder, one, operator_key(one, self._options.cubins, wanted))
+            found = find_operator(self.folder, one, self._key(one, wanted))
             if found is None:
                 missing.append(one)
             else:
@@ -165,11 +178,11 @@ class _Run:
 
     def _jobs(self, plan: _Plan, missing: Sequence[Listed]) -> list[OperatorJob]:
         """The jobs of what is missing; arguments whose listing was known have to be read now."""
-        from transpiler.jobs import argument_jobs
+        from transpiler.jobs import argument_jobs, selected
 
         for argument in dict.fromkeys(one.argument for one in missing if one.name not in plan.jobs):
             plan.jobs |= {job.name: job for job in argument_jobs(argument, self._options.target)}
-        return [plan.jobs[one.name] for one in missing]
+        return selected([plan.jobs[one.name] for one in missing], self._options.without, self._options.out)
 
     def _write(self, stale: dict[str, Translation], results: Results | None) -> None:
         """Bring DIR up to date."""
@@ -184,8 +197,7 @@ class _Run:
     def _remember(self, missing: Sequence[Listed], wanted: Wanted | None, results: Results | None) -> None:
         for one in missing:
             if results is not None and one.name in results.translations:
-                key = operator_key(one, self._options.cubins, wanted)
-                store_operator(self.folder, key, results, one.name, wanted, self._since)
+                store_operator(self.folder, self._key(one, wanted), results, one.name, wanted, self._since)
 
     # Results
 

@@ -94,6 +94,7 @@ def batch(
                                                show_default=False)] = None,
     json: Json = None,
     no_cache: NoCache = False,
+    without: Without = "",
 ) -> int:  # fmt: skip
     """Translate and prove whole corpora, in parallel; one failing kernel never stops the rest.
 
@@ -102,7 +103,7 @@ def batch(
     from transpiler.batch_command import BatchOptions, run_batch
 
     return run_batch(BatchOptions(tuple(sources), out, jobs, _shard(shard), _cubins(cubin), _arch(target), json,
-                                  cached=not no_cache))  # fmt: skip
+                                  cached=not no_cache, without=_names(without)))  # fmt: skip
 
 
 @commands_app.command()
@@ -140,11 +141,15 @@ def coverage(
     target: Annotated[str | None, typer.Option("--target", metavar="ARCH", help="architecture of the checks",
                                                show_default=False)] = None,
     no_cache: NoCache = False,
+    overrides: Annotated[Path | None, typer.Option("--overrides", metavar="DIR", help="use the overrides of this "
+                                                   "output folder", show_default=False)] = None,
+    without: Without = "",
 ) -> int:  # fmt: skip
     """Report which rules translate which kernels, what is in the way, and what the proofs rest on."""
     from transpiler.coverage.command import CoverageOptions, run_coverage
 
-    return run_coverage(CoverageOptions(tuple(sources), jobs, _cubins(cubin), _arch(target), html, json, not no_cache))
+    return run_coverage(CoverageOptions(tuple(sources), jobs, _cubins(cubin), _arch(target), html, json, not no_cache,
+                                        overrides, _names(without)))  # fmt: skip
 
 
 @commands_app.command()

@@ -85,11 +85,12 @@ def _specialization(specialization: Specialization) -> Table:
     if hints:
         table.add("hints", _inline(hints))
     for name, param in specialization.params.items():
-        table.append(tomlkit.key(["params", name]), tomlkit.item(_param(param)))
+        table.append(tomlkit.key(["params", name]), tomlkit.item(param_item(param)))
     return table
 
 
-def _param(param: ParamSpec) -> Any:
+def param_item(param: ParamSpec) -> Any:
+    """Return a parameter as a TOML value, in its shortest form."""
     if isinstance(param, ConstantSpec):
         plain = isinstance(param.value, bool | int | float) or param.value in _FLOATS
         return param.value if plain else _inline({"value": param.value})

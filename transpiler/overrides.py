@@ -44,11 +44,11 @@ from pydantic import BeforeValidator, Field, ValidationError
 from transpiler.diagnostics import Span, error
 from transpiler.ir.construct import Construct, Fragment
 from transpiler.ir.construct import ResultType as FragmentResult
+from transpiler.resources import OVERRIDES
 from transpiler.select.fragments import parse_body
 from transpiler.spec import Model, Specialization
 
 FORMAT = "cutile-override 1"
-FOLDER = "_overrides"
 RAISED_MODEL = "reference"
 
 
@@ -142,7 +142,7 @@ def specialization_digest(one: Specialization) -> str:
 
 def overrides_folder(out: Path) -> Path:
     """Return where the overrides of an output folder lie."""
-    return out / FOLDER
+    return out / OVERRIDES
 
 
 def load_overrides(folder: Path) -> tuple[Override, ...]:
@@ -185,6 +185,6 @@ def of_kind(overrides: Iterable[Override], rules: str) -> dict[str, Fragment]:
 
 
 __all__ = [
-    "FOLDER", "FORMAT", "RAISED_MODEL", "ConstructKey", "Evidence", "Override", "ResultType", "load_override",
+    "FORMAT", "RAISED_MODEL", "ConstructKey", "Evidence", "Override", "ResultType", "load_override",
     "load_overrides", "of_kind", "override_key", "overrides_folder", "specialization_digest",
 ]  # fmt: skip

@@ -6,6 +6,9 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
 
+OVERRIDES = "_overrides"
+"""The folder of an output folder that overrides lie in (their format: transpiler.overrides)."""
+
 
 def templates_dir() -> Path:
     """Return the directory of the Jinja templates."""

@@ -36,7 +36,7 @@ from transpiler.verify import CheckResult, CheckTask, rust_text
 from transpiler.workers import Crash
 
 _PLACEHOLDER = re.compile(r"\$(\w+)")
-_KNOWN = re.compile(r"^(?:(\d+)|(?:type|element|shape)(\d*))$")
+_KNOWN = re.compile(r"^(?:(\d+)|(?:type|element|shape)(\d*)|dim(\d*)_\d)$")
 
 
 @dataclass
@@ -178,7 +178,7 @@ def candidate(construct: Construct, answer: Answer, rules: str, model: str) -> O
     count = len(construct.operands)
     for name in _PLACEHOLDER.findall(answer.rust):
         known = _KNOWN.match(name)
-        if known is None or int(known[1] or known[2] or 0) >= max(count, 1):
+        if known is None or int(known[1] or known[2] or known[3] or 0) >= max(count, 1):
             raise FragmentError(f"refused: `${name}` is no placeholder of a construct with {count} operands")
     results = answer.results
     if construct.kind == "operation":

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transpiler.cache import fingerprint
@@ -12,7 +13,7 @@ from transpiler.cache.folder import CacheFolder, key_of
 from transpiler.cache.listing import Listed
 from transpiler.cache.rows import cacheable, from_row, to_row
 from transpiler.diagnostics import Diagnostic
-from transpiler.inputs import Inputs
+from transpiler.inputs import Inputs, file_digest
 from transpiler.report.model import Operator
 from transpiler.shards import Wanted
 
@@ -36,10 +37,17 @@ class KnownOperator:
     stored: str
 
 
-def operator_key(one: Listed, cubins: tuple[str, ...], wanted: Wanted | None) -> str:
-    """Name the results of an operator: its job, what of it is wanted, and the tool."""
+def operator_key(one: Listed, cubins: tuple[str, ...], wanted: Wanted | None, selection: Sequence[object] = ()) -> str:
+    """Name the results of an operator: its job, what of it is wanted, what Rust is selected from, and the tool."""
     mine = None if wanted is None else sorted(key for key in wanted if key[0] == one.name)
-    return key_of(fingerprint.tool(), one.digest, cubins, mine)
+    return key_of(fingerprint.tool(), one.digest, cubins, mine, *([selection] if selection else []))
+
+
+def selection_key(overrides: Path, without: Sequence[str]) -> list[object]:
+    """Digest what selection is given beside its tables: the override files of a folder, the rules switched off."""
+    files = sorted(overrides.glob("*.toml")) if overrides.is_dir() else []
+    rows = [(path.name, file_digest(path)) for path in files]
+    return [rows, list(without)] if rows or without else []
 
 
 def find_operator(folder: CacheFolder, one: Listed, key: str) -> KnownOperator | None:

@@ -10,12 +10,14 @@ from typing import Literal, TypeVar
 
 from transpiler import toolkit
 from transpiler.batch import Results
+from transpiler.coverage.holes import hole_rows
 from transpiler.coverage.model import (
     ConstructRow,
     Coverage,
     CoverageTotals,
     EquivalenceRow,
     FormRow,
+    HoleKindRow,
     KernelCoverage,
     Kind,
     OperatorCoverage,
@@ -25,6 +27,7 @@ from transpiler.coverage.model import (
 from transpiler.emit.lower import WRITTEN
 from transpiler.frontend.constructs import CONSTRUCTS as WITHOUT_MEANING
 from transpiler.ir.trace import RuleTrace, Table
+from transpiler.overrides import Override
 from transpiler.report import assemble
 from transpiler.report.model import SEVERITY_ORDER, DiagnosticRow, Kernel, Operator, Report, Verdict
 from transpiler.rules import table as rule_table
@@ -78,7 +81,7 @@ class _Counts:
         return self._rows.get((table, name), _Count())
 
 
-def collect(sources: Sequence[str], results: Results) -> Coverage:
+def collect(sources: Sequence[str], results: Results, overrides: Sequence[Override] = ()) -> Coverage:
     """Return the coverage report of a run."""
     report = assemble.report(results, seconds=0.0)
     counts = _Counts()
@@ -88,11 +91,12 @@ def collect(sources: Sequence[str], results: Results) -> Coverage:
     proofs = _equivalences(results)
     unmapped = _unmapped(report)
     operators = [_operator(one, results, proofs, unmapped) for one in report.operators]
+    holes = hole_rows(results, overrides)
     rules, constructs, forms = _rules(counts), _constructs(counts, report), _forms(counts)
     return Coverage(
         tool=toolkit.versions(),
         sources=[_shown(source) for source in sources],
-        totals=_totals(report, operators, rules, constructs, forms),
+        totals=_totals(report, operators, rules, constructs, forms, holes),
         machine_code=_sum(kernel.machine_code for one in operators for kernel in one.kernels),
         operators=operators,
         unmapped=unmapped,
@@ -100,6 +104,7 @@ def collect(sources: Sequence[str], results: Results) -> Coverage:
         constructs=constructs,
         forms=forms,
         equivalences=_equivalence_rows(proofs),
+        holes=holes,
     )
 
 
@@ -296,7 +301,7 @@ def _equivalence_rows(proofs: dict[str, _Proofs]) -> list[EquivalenceRow]:
 
 def _totals(
     report: Report, operators: Sequence[OperatorCoverage], rules: Sequence[RuleRow],
-    constructs: Sequence[ConstructRow], forms: Sequence[FormRow],
+    constructs: Sequence[ConstructRow], forms: Sequence[FormRow], holes: Sequence[HoleKindRow],
 ) -> CoverageTotals:  # fmt: skip
     kernels = [kernel for one in operators for kernel in one.kernels]
     verdicts: Counter[str] = Counter(kernel.verdict or "none" for kernel in kernels)
@@ -323,4 +328,8 @@ def _totals(
         constructs_exercised=sum(row.uses > 0 for row in built),
         forms=len(forms),
         forms_exercised=sum(row.uses > 0 for row in forms),
+        holes=len(holes),
+        holes_filled=sum(not row.open for row in holes),
+        llm_tokens=sum(row.tokens for row in holes),
+        llm_cost=round(sum(row.cost for row in holes), 6),
     )

@@ -16,7 +16,7 @@ from transpiler.cache.checks import CheckMemo
 from transpiler.cache.folder import CacheFolder, default_path
 from transpiler.coverage.collect import collect
 from transpiler.coverage.terminal import print_coverage
-from transpiler.jobs import OperatorJob
+from transpiler.jobs import OperatorJob, selected
 from transpiler.report import assemble
 from transpiler.report.model import exit_status
 from transpiler.report.output import write_whole
@@ -34,11 +34,14 @@ class CoverageOptions:
     html: Path | None = None
     json: Path | None = None
     cached: bool = True
+    overrides: Path | None = None
+    without: tuple[str, ...] = ()
 
 
 def run_coverage(options: CoverageOptions) -> int:
     """Do the checks, print the tables, write the page and the JSON; the exit status is that of the checks."""
     jobs, unreadable = commands.source_jobs(options.sources, options.target)
+    jobs = selected(jobs, options.without, options.overrides)
     total = sum(job.check_count for job in jobs)
     known = CacheFolder(default_path() if options.cached else None)
     run = Options(cubins=options.cubins, workers=commands.worker_count(options.jobs, total),
@@ -50,7 +53,8 @@ def run_coverage(options: CoverageOptions) -> int:
         known.prune()
     for name, diagnostic in unreadable:
         results.failures[name] = failure(OperatorJob(name, Path(name), None, ()), diagnostic)
-    found = collect(options.sources, results)
+    overrides = jobs[0].selection.overrides if jobs else ()
+    found = collect(options.sources, results, overrides)
     if options.html is not None:
         from transpiler.coverage.page import render_page
 

@@ -101,6 +101,28 @@ class UnmappedRow(_Model):
     places: list[str]
 
 
+class HoleKindRow(_Model):
+    """A construct that no rule maps: how often it came up, what fills it, and what that took.
+
+    Those that came up most are the rules to write next. ``overrides`` fill it for some kernels, ``open`` are Holes.
+    """
+
+    digest: str
+    name: str
+    kind: Literal["call", "operation", "statement", "other"]
+    code: str = Field(description="the diagnostic of an open Hole; empty where overrides fill all")
+    uses: int = Field(description="in how many checks it was met, filled or not")
+    open: int
+    filled: int
+    raised: int = Field(description="of the filled ones, those made from the reference's Tile IR")
+    kernels: list[KernelName]
+    overrides: list[str]
+    models: list[str]
+    tokens: int = Field(description="what the overrides' answers took")
+    cost: float = Field(description="in US dollars, where it is known")
+    places: list[str] = Field(description="`file:line`, at most 20")
+
+
 class EquivalenceRow(_Row):
     """A named equivalence that the judge admits; ``checks`` needed it ``uses`` times in all."""
 
@@ -128,6 +150,10 @@ class CoverageTotals(_Model):
     constructs_exercised: int
     forms: int
     forms_exercised: int
+    holes: int = Field(description="constructs without a rule, by kind of construct")
+    holes_filled: int = Field(description="of these, those that overrides fill everywhere")
+    llm_tokens: int
+    llm_cost: float
 
 
 class Coverage(_Model):
@@ -144,6 +170,7 @@ class Coverage(_Model):
     constructs: list[ConstructRow]
     forms: list[FormRow]
     equivalences: list[EquivalenceRow]
+    holes: list[HoleKindRow]
 
     def to_json(self) -> str:
         """Return the report as indented JSON with a line end."""

@@ -24,6 +24,8 @@ def print_coverage(out: Console, found: Coverage) -> None:
     _print(out, "Constructs of Python", _constructs(found))
     if found.unmapped:
         _print(out, "In the way, what blocks most kernels first", _unmapped(found))
+    if found.holes:
+        _print(out, "Constructs without a rule, what came up most first", _holes(found))
     _print(out, "Equivalences that the proofs used", _equivalences(found))
     _names(out, "Equivalences that no proof used", (row.name for row in found.equivalences if not row.uses))
     out.print(_summary(found), soft_wrap=True)
@@ -113,6 +115,17 @@ def _unmapped(found: Coverage) -> Table:
     return table
 
 
+def _holes(found: Coverage) -> Table:
+    columns = ("checks", "open", "filled", "construct", "overrides", "tokens", "where")
+    table = _table(*columns, right=("checks", "open", "filled", "tokens"))
+    for row in found.holes:
+        writers = ", ".join(row.models) + (f", ${row.cost:g}" if row.cost else "")
+        open_ = Text(str(row.open), STYLES["unmapped"] if row.open else "")
+        place = row.places[0] if row.places else ""
+        table.add_row(str(row.uses), open_, str(row.filled), row.name, writers, str(row.tokens), place)
+    return table
+
+
 def _equivalences(found: Coverage) -> Table:
     table = _table("equivalence", "uses", "checks", "kernels", right=("uses", "checks", "kernels"))
     for row in sorted(found.equivalences, key=lambda r: -r.uses):
@@ -131,6 +144,9 @@ def _summary(found: Coverage) -> Text:
         f"{totals.rules_exercised} of {totals.rules} rules, {totals.constructs_exercised} of {totals.constructs} "
         f"constructs, {totals.forms_exercised} of {totals.forms} Rust forms"
     )
+    if found.holes:
+        text.append(f"; constructs without a rule: {totals.holes}, {totals.holes_filled} of them filled by overrides "
+                    f"({totals.llm_tokens} tokens)")  # fmt: skip
     for arch, outcomes in found.machine_code.items():
         text.append(f"; machine code {arch}: {_outcomes([outcomes])}")
     return text

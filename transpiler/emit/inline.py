@@ -37,8 +37,13 @@ def _described(ty: Type, generics: Generics) -> str:
 
 
 def write(low: Lowering, op: Op, fragment: Fragment) -> None:
-    """Write a fragment; what it binds gets variables of its own, named like the fragment's where those are free."""
-    *steps, end = fragment.body
+    """Write an override's Rust."""
+    write_body(low, op, fragment.body)
+
+
+def write_body(low: Lowering, op: Op, body: tuple[rust.Stmt, ...]) -> None:
+    """Write statements; what they bind gets variables of its own, named as they say where those names are free."""
+    *steps, end = body
     simple = not steps and isinstance(end, rust.Tail) and not isinstance(end.value, rust.If)
     operands = low.take(op.operands) if simple else low.as_variables(op)
     writer = _Writer(low, op, {**{str(i): e for i, e in enumerate(operands)}, **_types(low, op)})
@@ -46,7 +51,13 @@ def write(low: Lowering, op: Op, fragment: Fragment) -> None:
         low.emit(replace(writer.stmt(stmt), note=low.note(op)))
     if not isinstance(end, rust.Tail):
         raise ValueError("a fragment ends in its value")
-    low.results(op, writer.expr(end.value), simple)
+    low.results(op, writer.expr(end.value), simple and nests(op))
+
+
+def nests(op: Op) -> bool:
+    """May the value be written inside another expression? cutile 0.5 takes an operand's type for the result's."""
+    types = {str(v.ty) for v in (*op.operands, *op.results)}
+    return len(types) == 1
 
 
 def _types(low: Lowering, op: Op) -> dict[str, rust.Expr | str]:
@@ -58,7 +69,9 @@ def _types(low: Lowering, op: Op) -> dict[str, rust.Expr | str]:
         out[f"type{suffix}"] = low.generics.value_type(v)
         if isinstance(v.ty, TileTy | PtrTy):
             out[f"element{suffix}"] = low.generics.element(v.ty.dtype)
-            out[f"shape{suffix}"] = rust.shape(low.generics.dims(v.ty.shape))
+            dims = low.generics.dims(v.ty.shape)
+            out[f"shape{suffix}"] = rust.shape(dims)
+            out |= {f"dim{suffix}_{axis}": rust.Text(text) for axis, text in enumerate(dims)}
     return out
 
 

@@ -253,6 +253,11 @@ class Lowering:
             self.unmapped(op, "E0601", f"`{op.opcode}` has no Rust form with these attributes: {_attributes(op)}")
             return
         self.functions.trace.add("form", row.key, op.span, op.rule)
+        if row.body:
+            from transpiler.emit.inline import write_body
+
+            write_body(self, op, row.body)
+            return
         operands = self.take(op.operands)
         self.results(op, instantiate(row.expr, parameters(op, self.generics, operands)), row.nest)
 

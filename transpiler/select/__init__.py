@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from transpiler.select import arith, atomics, cast, control, index, math, memory, mma, reduce, shape
+from transpiler.select import arith, atomics, cast, control, index, math, memory, mma, promoted, reduce, shape
 from transpiler.select.forms import Form, Table
 
-FAMILIES = (arith, math, memory, reduce, shape, mma, cast, index, control, atomics)
+FAMILIES = (arith, math, memory, reduce, shape, mma, cast, index, control, atomics, promoted)
 TABLE = Table(row for family in FAMILIES for row in family.ROWS)
 
 SURFACE = frozenset(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from transpiler.ir import rust
 
@@ -38,6 +38,7 @@ class Form:
     when: tuple[tuple[str, tuple[Hashable, ...] | Not], ...] = ()
     nest: bool = True
     expr: rust.Expr = field(default=rust.Text(""))
+    body: tuple[rust.Stmt, ...] = ()  # statements that end in the value, of a row that isn't one expression
 
     @property
     def key(self) -> str:
@@ -57,6 +58,13 @@ def form(opcode: str, template: str, *, nest: bool = True, **when: Hashable | tu
     """Declare a row; a condition is a value, a tuple of values, or :func:`other_than`."""
     conditions = tuple((k, v if isinstance(v, tuple | Not) else (v,)) for k, v in when.items())
     return Form(opcode, template, conditions, nest, parse(template))
+
+
+def block_form(opcode: str, text: str, **when: Hashable | tuple[Hashable, ...] | Not) -> Form:
+    """Declare a row whose Rust is several statements, the last of which is the value."""
+    from transpiler.select.fragments import parse_body
+
+    return replace(form(opcode, "$0", nest=False, **when), template=text, body=parse_body(text))
 
 
 def forms(

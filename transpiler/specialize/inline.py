@@ -42,10 +42,17 @@ def _call(
     ev: Evaluator, callee: str, args: tuple[Val, ...], kwargs: dict[str, Val]
 ) -> tuple[Construct, tuple[Value, ...]]:
     """The construct that a call is, and its operands."""
-    values: list[Value] = []
     named = [(str(i), v) for i, v in enumerate(args)] + sorted(kwargs.items())
-    arguments = tuple((name, _argument(v, values)) for name, v in named)
-    return Construct("call", callee, tuple(_described(ev, v.ty) for v in values), arguments), tuple(values)
+    texts, types, values = described_call(ev, [v for _, v in named])
+    arguments = tuple((name, text) for (name, _), text in zip(named, texts, strict=True))
+    return Construct("call", callee, types, arguments), values
+
+
+def described_call(ev: Evaluator, args: Sequence[Val]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[Value, ...]]:
+    """How each argument is passed as text, the types of the operands among them, and the operands."""
+    values: list[Value] = []
+    texts = tuple(_argument(v, values) for v in args)
+    return texts, tuple(_described(ev, v.ty) for v in values), tuple(values)
 
 
 def _argument(v: Val, values: list[Value]) -> str:

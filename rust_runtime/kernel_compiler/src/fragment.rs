@@ -341,7 +341,10 @@ impl Checker {
         let known = path.qself.is_none()
             && path.path.leading_colon.is_none()
             && match &names[..] {
-                [one] => self.locals.contains(one) || one.starts_with(MARK) || one == "None" || is_generic(one),
+                [one] => {
+                    let marker = one == "None" || one == "Latency";
+                    self.locals.contains(one) || one.starts_with(MARK) || marker || is_generic(one)
+                }
                 [module, _] if mode_modules().contains(module) => true,
                 [element, one] => {
                     is_upper(one) && (is_scalar(element) || is_generic(element) || element.starts_with(MARK))
@@ -505,6 +508,8 @@ mod tests {
             "const_f32(-1.5)",
             "Some($0)",
             "None::<scope::TileBlock>",
+            "Latency::<0>",
+            "let x: Tile<$element0, { [$dim0_0, 1] }> = reshape($0, shape![$dim0_0, 1]); x",
         ] {
             assert!(parsed(text).is_ok(), "{text}: {:?}", parsed(text));
         }
