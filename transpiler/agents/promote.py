@@ -201,9 +201,9 @@ def _form_module(override: Override, path: Path, without: tuple[str, ...]) -> st
     for known in (row for row in kept if row.opcode == construct.name):
         when |= {name: None for name, _ in known.when if name not in when}
     conditions = "".join(f"\n        {name}={value!r}," for name, value in sorted(when.items()))
-    single = ";" not in override.rust and "\n" not in override.rust and "if " not in override.rust
+    simple = not re.search(r"[;\n]|\bif |\$[a-z]", override.rust)  # what the table's own templates can say
     make, nest = "block_form", ""
-    if single:
+    if simple:
         make, nest = "form", f"\n        nest={_nests(construct.operands, construct.arguments)},"
     text = _head(override) + (
         f"from transpiler.select.forms import {make}\n\nROWS = [\n    {make}(\n        {construct.name!r},\n"

@@ -21,8 +21,8 @@ program and asks you for nothing.
 Answer with:
 - rust: statements `let name: Type = expression;`, then one expression, the value (no semicolon after it). `$0`, `$1`..
   are the operands. `$shape` (as an argument), `$type`, `$element` and `$dim_1` (a dimension; in types) are the
-  result's; `$shape0`, `$type0`, `$element0`, `$dim0_1` those of operand 0. Only functions of the kernel language may be called; no items, macros besides
-  shape![..] and const_array![..], paths, methods, closures or loops without bounds.
+  result's; `$shape0`, `$type0`, `$element0`, `$dim0_1` those of operand 0. Only functions of the kernel language may
+  be called; no items, macros besides shape![..] and const_array![..], paths, methods, closures or endless loops.
 - results: the type of each result, in terms of operands: dtype `$0` or a name such as `float32`, shape `$0` or a list
   of integers and `$0.1` (a dimension of an operand). Leave it empty where the task's kind is `operation`.
 """

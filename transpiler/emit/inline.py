@@ -71,7 +71,7 @@ def _types(low: Lowering, op: Op) -> dict[str, rust.Expr | str]:
             out[f"element{suffix}"] = low.generics.element(v.ty.dtype)
             dims = low.generics.dims(v.ty.shape)
             out[f"shape{suffix}"] = rust.shape(dims)
-            out |= {f"dim{suffix}_{axis}": rust.Text(text) for axis, text in enumerate(dims)}
+            out |= {f"dim{suffix}_{axis}": text for axis, text in enumerate(dims)}
     return out
 
 
