@@ -15,7 +15,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock build_backend/backend.py $(shell find rust
 CARGO := $(BIN)/python build_backend/cargo.py
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test lint lint-python lint-rust test-rust test-python browser setup clean gpu-pack
+.PHONY: demo test lint lint-python lint-rust test-rust test-python browser setup clean gpu-pack agents-demo
 
 demo: setup
 	@mkdir -p out
@@ -74,6 +74,10 @@ gpu-pack: setup
 	$(BIN)/transpile benchmarks/gpu/launch_kernels.py --spec benchmarks/gpu/launch_kernels.toml -o $(GPU_OUT)
 	$(BIN)/transpile build $(GPU_OUT)
 	$(BIN)/python benchmarks/gpu/pack.py $(GPU_OUT) --tests $(CHECKOUT) -o .dev/gpu --toolchain
+
+# A Hole, a wrong answer, the difference, a right one, the proof, the promotion; offline.
+agents-demo: setup
+	$(BIN)/python tools/agents_demo.py
 
 clean:
 	rm -rf $(VENV) target out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from transpiler.emit.extras import render_crate_files
 from transpiler.overrides import ResultType, load_override, load_overrides, overrides_folder
 from transpiler.pipeline import translate
 from transpiler.rules import Rule, table
+from transpiler.rules.inline import rules_of
 from transpiler.rules.registry import Table as RuleTable
 from transpiler.select import TABLE
 from transpiler.select.forms import Form
@@ -221,9 +223,8 @@ def test_the_promoted_rule_gives_the_same_program(filled: Filled, checkout: Path
 
 
 def _load(module: Path) -> list[object]:
-    import runpy
-
-    return list(runpy.run_path(str(module))["ROWS"])
+    found = runpy.run_path(str(module))
+    return [*rules_of(found.get("VARIANTS", ())), *found.get("ROWS", ())]
 
 
 def test_promoting_twice_overwrites_nothing(filled: Filled, checkout: Path) -> None:

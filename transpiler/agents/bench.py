@@ -110,7 +110,10 @@ def _do(judge: Judge, work: Work) -> Outcome:
 
 
 def _operations(judge: Judge, work: Work) -> Operations:
-    """The operations that come from the lines: those inside of the span where that has some, else all of its lines."""
+    """The operations of a span: those at its start, which are the construct's own; else those inside; else its lines.
+
+    The reference gives an operation the place where its expression starts, and counts columns from 0.
+    """
     from transpiler import toolkit
     from transpiler.tileir import parse_entry
     from transpiler.tileir.model import Op, walk
@@ -122,8 +125,9 @@ def _operations(judge: Judge, work: Work) -> Operations:
     span = work.lines
     last = span.end_line or span.line
     lines = [(op, loc) for op, loc in placed if _same(loc.file, span.file) and span.line <= loc.line <= last]
-    inside = [op for op, loc in lines if _within(span, loc.line, loc.column)]
-    found: list[Op] = inside or [op for op, _ in lines]
+    start = [op for op, loc in lines if (loc.line, loc.column + 1) == (span.line, span.column)]
+    inside = [op for op, loc in lines if _within(span, loc.line, loc.column + 1)]
+    found: list[Op] = start or inside or [op for op, _ in lines]
     made = {value for op in found for value in op.results}
     used = {value for op in found for value in op.operands}
     names: dict[int, str] = {}
@@ -142,7 +146,7 @@ def _same(a: str, b: str) -> bool:
 
 
 def _within(span: Span, line: int, column: int) -> bool:
-    """Whether a place is inside of a span; locations of the reference count columns from 1."""
+    """Whether a place is inside of a span."""
     after = (line, column) >= (span.line, span.column)
     return after and (not span.end_line or (line, column) < (span.end_line, span.end_column))
 

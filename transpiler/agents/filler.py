@@ -20,6 +20,7 @@ from transpiler.agents.machine import Stop, advance
 from transpiler.agents.stages import STAGES, Budget, Desk, Run
 from transpiler.agents.transcript import Transcript
 from transpiler.agents.verdicts import Stage, Verdict
+from transpiler.ir.construct import Construct
 from transpiler.jobs import OperatorJob
 from transpiler.overrides import Evidence, Override, load_overrides, overrides_folder
 from transpiler.pipeline import translate
@@ -92,10 +93,26 @@ class Filler:
             found.setdefault(site.site.construct.digest, []).append(site)
         for digest, sites in found.items():
             if digest not in self.runs and not self._hopeless(sites):
-                stale = next((o for o in self._stale if o.hole and o.hole.value().digest == digest), None)
-                first = sites[0].site
-                self.runs[digest] = Run(first.construct, tuple(sites), self.tools.client.name, self._rules, stale=stale)
+                construct = sites[0].site.construct
+                self.runs[digest] = Run(construct, tuple(sites), self.tools.client.name, self._rules,
+                                        known=self._likely(construct))  # fmt: skip
                 return self.runs[digest]
+        return None
+
+    def _likely(self, construct: Construct) -> Override | None:
+        """An override for the construct under other tables, or for the same call with operands of other types."""
+        for one in self._stale:
+            if one.hole is not None and one.hole.value() == construct:
+                return one
+        accepted = (run.override for run in self.runs.values() if run.course.step == "accepted")
+        for other in (*accepted, *self._known):
+            hole = other.hole if other is not None else None
+            if hole is not None and (hole.kind, hole.name, hole.arguments) == (
+                "call",
+                construct.name,
+                construct.arguments,
+            ):
+                return other
         return None
 
     def _hopeless(self, sites: Iterable[SiteOf]) -> bool:

@@ -22,7 +22,9 @@ from transpiler.diagnostics import TranspileError, error
 from transpiler.manifests import param_item
 from transpiler.overrides import Override, load_override
 from transpiler.reference.closure import Closure
-from transpiler.rules import Rule, table
+from transpiler.rules import table
+from transpiler.rules.inline import Variant, rules_of
+from transpiler.rules.promoted import VARIANTS
 from transpiler.rules.registry import Table as RuleTable
 from transpiler.select import TABLE
 from transpiler.select.forms import Form
@@ -99,9 +101,9 @@ def _rule_module(override: Override, path: Path, without: tuple[str, ...]) -> st
                 tuple(fill(d) if isinstance(d, str) else d for d in r.shape)) for r in override.results]  # fmt: skip
     attribute = not construct.name.startswith("cuda.tile.") and _is_property(construct.name)
     lines = [
-        "from transpiler.rules.inline import ResultType, inline_rule\n",
-        "ROWS = (",
-        "    inline_rule(",
+        "from transpiler.rules.inline import ResultType, Variant\n",
+        "VARIANTS = (",
+        "    Variant(",
         f"        {construct.name!r},",
         f"        {signature!r},",
         f"        {fill(override.rust)!r},",
@@ -210,7 +212,7 @@ def _form_module(override: Override, path: Path, without: tuple[str, ...]) -> st
         f"        {override.rust!r},{nest}{conditions}\n    ),\n]  # fmt: skip\n"
     )
     try:
-        FormTable([*kept, *_forms(text)])
+        FormTable([*kept, *(row for row in _run(text, "ROWS") if isinstance(row, Form))])
     except ValueError as exc:
         raise _refused(path, f"a row takes such operations already ({exc})", "extend that row by hand") from None
     return text
@@ -228,20 +230,12 @@ def _wrapped(lines: Sequence[str]) -> str:
 # Cases
 
 
-def _rows(module: str) -> list[Rule]:
-    return [row for row in _run(module) if isinstance(row, Rule)]
-
-
-def _forms(module: str) -> list[Form]:
-    return [row for row in _run(module) if isinstance(row, Form)]
-
-
-def _run(module: str) -> Sequence[object]:
-    """The rows of a module that was just written."""
+def _run(module: str, name: str) -> Sequence[object]:
+    """What a module that was just written declares."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "row.py"
         path.write_text(module, encoding="utf-8")
-        rows: Sequence[object] = runpy.run_path(str(path))["ROWS"]
+        rows: Sequence[object] = runpy.run_path(str(path))[name]
         return rows
 
 
@@ -283,9 +277,10 @@ def _case(override: Override, path: Path, module: str, use: _Use) -> str:
 
 
 def _with_rows(callee: str, without: tuple[str, ...], module: str) -> RuleTable:
-    """The rule table with a module's rows; those that said `unsupported` of the callee make room."""
+    """The rule table with a module's variants; those that said `unsupported` of the callee make room."""
     rows = [r for r in table() if r.key not in without and (r.status == "exact" or r.callee != callee)]
-    return RuleTable([*rows, *_rows(module)])
+    variants = [*VARIANTS, *(v for v in _run(module, "VARIANTS") if isinstance(v, Variant))]
+    return RuleTable([*(r for r in rows if r.family != "promoted"), *rules_of(variants)])
 
 
 def _tir(override: Override, python: str, use: _Use, module: str) -> str:

@@ -52,7 +52,10 @@ class Budget:
 
 @dataclass
 class Run:
-    """One Hole on its way: what it is, its course, its task, the last answer and what it took."""
+    """One Hole on its way: what it is, its course, its task, the last answer and what it took.
+
+    ``known`` is an override that may be right here: for other tables, or for the same call of other types.
+    """
 
     construct: Construct
     sites: tuple[SiteOf, ...]
@@ -62,7 +65,7 @@ class Run:
     task: HoleTask | None = None
     answer: Answer | None = None
     override: Override | None = None
-    stale: Override | None = None
+    known: Override | None = None
     questions: int = 0
     tokens: int = 0
     cost: float = 0.0
@@ -106,9 +109,10 @@ def analyst(run: Run, desk: Desk) -> Verdict:
 def writer(run: Run, desk: Desk) -> Verdict:
     """One question to the client, or its answer from the transcript."""
     assert run.task is not None
-    if run.stale is not None:  # what was accepted for other tables is tried first, and asks nobody
-        run.answer, run.model = Answer(rust=run.stale.rust, results=run.stale.results), run.stale.model
-        run.stale = None
+    if run.known is not None:  # it asks nobody, so it doesn't count
+        run.answer, run.model = Answer(rust=run.known.rust, results=run.known.results), run.known.model
+        run.known = None
+        run.course.asked["write"] -= 1
         return WriterVerdict(outcome="answered", replayed=True)
     run.model = desk.client.name
     run.questions += 1

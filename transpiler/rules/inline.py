@@ -1,8 +1,9 @@
-"""Rows whose lowering is Rust: what a promoted override becomes, for calls of one kind."""
+"""Rows whose lowering is Rust: what promoted overrides become. One row a callee, with a variant a kind of call."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from transpiler.ir.construct import Fragment, ResultType
 from transpiler.rules.registry import Kind, Rule
@@ -12,29 +13,54 @@ from transpiler.specialize.inline import described_call, inlined
 from transpiler.specialize.values import Const, Val
 
 
-def inline_rule(
-    callee: str, signature: str, rust: str, *, operands: Sequence[str], arguments: Sequence[str],
-    results: Sequence[ResultType], accepts: tuple[Kind, ...] = (), attribute: bool = False,
-) -> Rule:  # fmt: skip
-    """Declare a row for calls with these operands (kind, dtype, rank) and arguments, in the signature's order.
+@dataclass(frozen=True)
+class Variant:
+    """Rust for calls with these operands (kind, dtype, rank) and arguments, in the signature's order.
 
-    ``arguments`` says how each parameter is passed: ``$0`` an operand, else the text of a compile-time value. Calls
-    that aren't of this kind are Holes.
+    ``arguments`` says how each parameter is passed: ``$0`` an operand, else the text of a compile-time value.
     """
-    name = rust if "\n" not in rust else f"{callee}, in Rust"
-    fragment = Fragment(name, "", tuple(results), parse_body(rust))
 
+    callee: str
+    signature: str
+    rust: str
+    operands: tuple[str, ...]
+    arguments: tuple[str, ...]
+    results: tuple[ResultType, ...]
+    accepts: tuple[Kind, ...] = ()
+    attribute: bool = False
+
+    @property
+    def fragment(self) -> Fragment:
+        """The Rust, under its own text as a name."""
+        name = self.rust if "\n" not in self.rust else f"{self.callee}, in Rust"
+        return Fragment(name, "", self.results, parse_body(self.rust))
+
+
+def rules_of(variants: Iterable[Variant]) -> tuple[Rule, ...]:
+    """Return a row for the variants of each callee; calls that no variant is for are Holes."""
+    found: dict[tuple[str, str, tuple[Kind, ...], bool], list[Variant]] = {}
+    for one in variants:
+        found.setdefault((one.callee, one.signature, one.accepts, one.attribute), []).append(one)
+    return tuple(
+        Rule(callee, signature, "; ".join(f"`{v.fragment.key}`" for v in mine), _lowering(callee, mine), accepts,
+             attribute=attribute)
+        for (callee, signature, accepts, attribute), mine in found.items()
+    )  # fmt: skip
+
+
+def _lowering(callee: str, variants: Sequence[Variant]) -> Callable[..., Val]:
     def lower(ev: Evaluator, *args: Val, **kwargs: Val) -> Val:
         given = (*args, *kwargs.values())
         texts, types, values = described_call(ev, given)
-        if texts != tuple(arguments) or types != tuple(operands):
+        mine = next((v for v in variants if (v.arguments, v.operands) == (texts, types)), None)
+        if mine is None:
             ev.hole("E0301", f"`{callee}` has no rule for these arguments")
         for v in given:
             if isinstance(v, Const):
                 ev.decide(v)
-        return inlined(ev, fragment, values)
+        return inlined(ev, mine.fragment, values)
 
-    return Rule(callee, signature, f"`{name}`", lower, accepts, attribute=attribute)
+    return lower
 
 
-__all__ = ["ResultType", "inline_rule"]
+__all__ = ["ResultType", "Variant", "rules_of"]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
+from transpiler.rules.inline import Variant, rules_of
 from transpiler.rules.registry import Rule
 
 
-def _rows() -> tuple[Rule, ...]:
+def _variants() -> tuple[Variant, ...]:
     names = sorted(info.name for info in pkgutil.iter_modules(__path__))
-    return tuple(row for name in names for row in importlib.import_module(f"{__name__}.{name}").ROWS)
+    return tuple(row for name in names for row in importlib.import_module(f"{__name__}.{name}").VARIANTS)
 
 
-ROWS: tuple[Rule, ...] = _rows()
+VARIANTS: tuple[Variant, ...] = _variants()
+ROWS: tuple[Rule, ...] = rules_of(VARIANTS)
