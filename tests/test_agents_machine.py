@@ -265,6 +265,16 @@ def test_verdicts_of_the_bench(bench: Bench, tmp_path: Path, plays: dict[str, ob
         assert run.override.evidence.verdict == "tested"
 
 
+def test_what_differs_but_agrees_when_executed_is_tested(bench: Bench, tmp_path: Path) -> None:
+    """Only when all questions are spent; here twice the tile halved is the tile, which the judge doesn't know."""
+    source = _kernel(tmp_path, "power = ct.exp2(tile)", "power")
+    odd = "exp2(($0 + $0) * 0.5, ftz::Disabled)".replace("0.5", "const_f(0.5, $shape)")
+    client = ab.ScriptedClient(any=[ab.answered(odd)])
+    filler = fill(tmp_path / "out", bench, client, exp2_job(source))
+    assert len(client.asked) == CAPS["write"] + CAPS["comparison_repair"]
+    assert outcomes(filler)[-2:] == ["comparison: tested", "validator: accepted"]
+
+
 def test_limits_end_the_process_and_not_the_run(tmp_path: Path) -> None:
     """A bound on memory or time ends the process that checks; the next task gets a new one."""
     job = exp2_job()

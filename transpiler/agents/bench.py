@@ -38,9 +38,10 @@ DEFAULT_LIMITS = Limits()
 
 @dataclass(frozen=True)
 class Work:
-    """One thing to do with a check: ``compile`` our side, ``check`` both, or list the reference's operations."""
+    """One thing to do with a check: ``compile`` our side, ``check`` both, ``execute`` both as well, or list the
+    reference's operations."""
 
-    what: Literal["compile", "check", "reference"]
+    what: Literal["compile", "check", "execute", "reference"]
     rust: RustText | None
     closure: Closure
     task: CheckTask
@@ -89,8 +90,8 @@ def _start(limits: Limits) -> Iterator[Callable[[Work], Outcome]]:
                         (resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, 64 << 20)):  # fmt: skip
         hard = resource.getrlimit(kind)[1]
         resource.setrlimit(kind, (bound if hard == resource.RLIM_INFINITY else min(bound, hard), hard))
-    with Judge(time_limit=limits.wall) as judge:
-        yield lambda work: _do(judge, work)
+    with Judge(time_limit=limits.wall) as judge, Judge(time_limit=limits.wall, execute=True) as executing:
+        yield lambda work: _do(executing if work.what == "execute" else judge, work)
 
 
 def _do(judge: Judge, work: Work) -> Outcome:

@@ -146,7 +146,8 @@ def _finish(opened: Opened, options: FillOptions, rows: list[HoleRow], used: int
     overrides = load_overrides(overrides_folder(options.folder))
     jobs = [replace(job, selection=replace(job.selection, overrides=overrides)) for job in opened.jobs]
     count = sum(job.check_count for job in jobs)
-    results = run_jobs(jobs, Options(workers=worker_count(options.jobs, count)))
+    tested = any(o.evidence is not None and o.evidence.verdict == "tested" for o in overrides)
+    results = run_jobs(jobs, Options(workers=worker_count(options.jobs, count), execute=tested))
     opened.folder.write(list(results.translations.values()), toolkit.versions(), render_crate_files)
     report = assemble.report(results, seconds=time.perf_counter() - started)
     report.llm_tokens, report.holes = used, rows

@@ -93,6 +93,11 @@ class Course:
         step = ROUTES[verdict.stage, verdict.outcome]
         self.step = self._ask(step) if isinstance(step, Ask) or step is Stage.writer else step
 
+    def spent(self) -> bool:
+        """Whether no question is left after a difference."""
+        step = ROUTES[Stage.comparison, "differs"]
+        return isinstance(step, Ask) and all(self.asked.get(q, 0) >= CAPS[q] for q in step.questions)
+
     def _ask(self, step: Ask | Stage) -> Next:
         questions: tuple[Question, ...] = step.questions if isinstance(step, Ask) else ("write",)
         for question in questions:
