@@ -18,9 +18,10 @@ from transpiler.tileir.memory import Memory
 
 INVALID = frozenset({"bounds", "undefined", "assumption", "assert"})
 """Kinds of findings that a program has no meaning after."""
-_STEPS = 1500
-_WORK = 6000
-"""Iterations after which no more settings are tried."""
+_STEPS = 3000
+_WORK = 8000
+"""Iterations after which no more settings are tried; ``_ELEMENTS`` elements of memory count like one."""
+_ELEMENTS = 2000
 _ENOUGH = 16
 """More iterations than these make inputs no better."""
 _REPAIRS = 24
@@ -172,6 +173,8 @@ class Search:
             return self.run(plan)
         trial = self.run(replace(plan, sizes={at: max(n, self._least.get(at, 0)) for at, n in plan.sizes.items()}))
         for _ in range(_REPAIRS):
+            if self._work > 2 * _WORK:
+                break
             larger = self._repaired(trial)
             if larger is None:
                 break
@@ -212,7 +215,7 @@ class Search:
             return Trial(plan, Outcome(Memory(), (), (), "the arrays would be too large"))
         given = make(self.spec, plan, "plain", self.seed)
         outcome = self.reference.run(given.reference, plan.grid, given.memory, races=False, limit=_STEPS, fatal=INVALID)
-        self._work += outcome.steps
+        self._work += outcome.steps + (outcome.loaded + outcome.stored) // _ELEMENTS
         return Trial(plan, outcome)
 
     def _widened(self, trial: Trial) -> Trial:
