@@ -15,7 +15,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock build_backend/backend.py $(shell find rust
 CARGO := $(BIN)/python build_backend/cargo.py
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test lint lint-python lint-rust test-rust test-python browser setup clean gpu-pack agents-demo
+.PHONY: demo test lint lint-python lint-rust test-rust test-python browser setup clean gpu-pack agents-demo fuzz
 
 demo: setup
 	@mkdir -p out
@@ -47,6 +47,14 @@ browser:
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
 			apt-get install -qq -y --no-install-recommends chromium chromium-driver >/dev/null; \
 	} || echo "Without chromium and chromedriver the tests of the coverage page are skipped" >&2
+
+# Nightly: random kernels through everything; findings are minimized into out/fuzz. SEED gives other kernels.
+COUNT ?= 10000
+SECONDS ?= 7200
+SEED ?= 0
+
+fuzz: setup
+	PYTHONPATH=tests $(BIN)/python -m fuzz --count $(COUNT) --seconds $(SECONDS) --seed $(SEED) -j $(JOBS) -o out/fuzz
 
 setup: $(STAMPS)/extension
 

@@ -92,10 +92,12 @@ def _float(value: float, ty: TileTy, shape: rust.Expr, generic: bool) -> Constan
 
 
 def _restricted(value: float, dtype: DType, shape: rust.Expr) -> Constant | None:
-    """fp8 and fp4 by their bits; tf32 can only be 0, the bits of another number corrupt cutile's bytecode."""
+    """fp8 and fp4 by their bits, which cutile 0.5 reads as an unsigned number (and anything else as 0).
+
+    tf32 can only be 0: the bits of another number corrupt cutile's bytecode.
+    """
     if dtype.name != "tfloat32":
-        high = 1 << (dtype.bits - 1)
-        return _typed("const_i", str((bits(value, dtype.name) ^ high) - high), shape, False)
+        return _typed("const_i", str(bits(value, dtype.name)), shape, False)
     return _typed("const_i", "0", shape, False) if value == 0 and math.copysign(1, value) > 0 else None
 
 

@@ -32,7 +32,7 @@ def divisor(d: int) -> int:
 def _stride_divisor(p: ArraySpec, axis: int, viewed: bool) -> int:
     """A stride's divisor; that of an axis of size 1 addresses nothing, so views call it 16-byte aligned."""
     known = divisor(p.stride_divisible_by[axis])
-    bits = DTYPE_TABLE[p.dtype][1]
+    bits = max(DTYPE_TABLE[p.dtype][1], 8)  # a bool is a byte
     return max(known, 128 // bits) if viewed and p.shape_constant[axis] == 1 else known
 
 

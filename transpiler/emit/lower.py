@@ -29,6 +29,7 @@ _ARITHMETIC = frozenset({"addf", "subf", "mulf", "divf", "fma", "addi", "subi", 
 # Operands inside `Some(..)` must be variables: the compiler can't infer the type of anything else there.
 # Those of `mma` are declared with generics M, N and K, which the author's may be called too.
 _VARIABLES_ONLY = frozenset({"load_ptr", "store_ptr", "atomic_rmw", "atomic_cas", "print", "mma", "mma_scaled"})
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _REDUCTIONS = {"add": "sum", "mul": "product"}
 _DEFAULT_HINTS = {
     "load_view": "tile", "load_ptr": "values", "base": "pointer", "offset": "pointer", "cmpi": "mask", "cmpf": "mask",
@@ -314,7 +315,7 @@ class Lowering:
         if (self.author(v) and v not in self.tails) or self.uses.count(v) != 1 or op.opcode in EFFECTS:
             return False
         user = self.uses.users[v][0]
-        if user.opcode in _VARIABLES_ONLY:
+        if user.opcode in _VARIABLES_ONLY or (user.opcode in ("access_tile", "call") and _compares(e)):
             return False
         return (
             self.uses.block_of[user] is self.uses.block_of[op] and sum(1 for _ in rust.subexpressions(e)) <= MAX_NODES
@@ -356,6 +357,12 @@ class Lowering:
         self.emit(rust.Let(names, tuple(self.generics.type(r.ty) for r in op.results), e, note=self.note(op)))
 
 
+def _compares(e: rust.Expr) -> bool:
+    """Is it an expression of comparisons? cutile 0.5 takes such an argument for one of the operands' type."""
+    return any(isinstance(part, rust.Call) and part.func.endswith("_tile") and part.func[:2] in _COMPARISONS
+               for part in rust.subexpressions(e))  # fmt: skip
+
+
 @dataclass
 class LoopState:
     """The loop being written: the variable of each carried value (None: it never changes)."""
@@ -379,12 +386,20 @@ def _constant(self: Lowering, op: Op) -> None:
         sym: Sym = op.attrs["sym"]
         self.literals.setdefault(sym, Condition(sym, op.attrs["value"], op.span))
     users = self.uses.users.get(v, [])
-    arithmetic = bool(users) and all(u.opcode in _ARITHMETIC and _has_other_operand(u) for u in users)
+    arithmetic = bool(users) and all(_is_operator(self, u, v) and _has_other_operand(u) for u in users)
     optional = any(u.opcode in _VARIABLES_ONLY for u in users)
     if not self.author(v) and (c.nest or arithmetic) and not optional and v not in self.targets:
         self.bound[v] = c.expr
     elif not self.assign_target(op, c.expr, v):
         self.let(v, c.expr, op)
+
+
+def _is_operator(self: Lowering, op: Op, v: Value) -> bool:
+    """Is the operation written with an operator whose other side, or whose `let`, gives a constant its type?"""
+    row = TABLE.find(op.opcode, keys(op, self.generics)) if op.opcode in _ARITHMETIC else None
+    if row is None or not (isinstance(row.expr, rust.Binary) or op.opcode == "fma"):
+        return False
+    return op.operands[0] is not v or not self.holdable(op, row.expr)
 
 
 def _has_other_operand(op: Op) -> bool:

@@ -9,6 +9,9 @@ next, so a divisor stays an expression and becomes a const generic.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from transpiler.ir import symbolic as sy
 from transpiler.ir.symbolic import Sym, lit
 from transpiler.ir.tir import Block, Condition, Kernel, Op, Value, note, walk
@@ -103,7 +106,7 @@ class _Analysis:
             case "offset":
                 return self._offset(op)
             case "assume":
-                return op.attrs["divisor"] if op.attrs.get("divisor") is not None else self[op.operands[0]]
+                return _stated(op.attrs["divisor"]) if op.attrs.get("divisor") is not None else self[op.operands[0]]
             case name if name in _SAME:
                 return self[op.operands[0]]
             case _:
@@ -140,12 +143,40 @@ class _Analysis:
         return _gcd(self[pointer], sy.apply("mul", self[by], size))
 
 
+def _stated(divisor: Sym | int) -> Sym:
+    return divisor if isinstance(divisor, Sym) else lit(divisor)
+
+
 def _gcd(a: Sym, b: Sym) -> Sym:
-    if a == b or b == lit(0):
-        return a
-    if a == lit(0):
-        return b
-    return ONE if ONE in (a, b) else sy.apply("gcd", a, b)
+    """The greatest common divisor, without parts that others divide: around a loop it has to stay the same."""
+    parts: list[Sym] = []
+    for part in (*_parts(a), *_parts(b)):
+        if part != lit(0) and not _divides(parts, part):
+            parts = [p for p in parts if not _divides([part], p)] + [part]
+    known = [p for p in parts if p.op == "lit"]
+    if len(known) > 1:
+        parts = [p for p in parts if p.op != "lit"] + [lit(math.gcd(*(p.args[0] for p in known)))]
+    if not parts or ONE in parts:
+        return ONE if parts else lit(0)
+    out = parts[0]
+    for part in parts[1:]:
+        out = sy.apply("gcd", out, part)
+    return out
+
+
+def _parts(a: Sym) -> tuple[Sym, ...]:
+    return (*_parts(a.args[0]), *_parts(a.args[1])) if a.op == "gcd" else (a,)
+
+
+def _divides(parts: Sequence[Sym], a: Sym) -> bool:
+    """Whether the greatest common divisor of some parts surely divides an expression."""
+    if a in parts:
+        return True
+    if a.op == "lit":
+        return any(p.op == "lit" and p.args[0] and a.args[0] % p.args[0] == 0 for p in parts)
+    if a.op == "mul":
+        return any(_divides(parts, factor) for factor in a.args)
+    return a.op == "gcd" and all(_divides(parts, part) for part in a.args)
 
 
 def _insert(kernel: Kernel, block: Block, wanted: set[Value], analysis: _Analysis, owner_op: Op | None = None) -> None:

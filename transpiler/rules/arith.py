@@ -285,6 +285,9 @@ def invert(ev: Evaluator, x: Val) -> Val:
     ty = ev.type_of(v)
     if ty.dtype.is_float:
         ev.refuse("`~` needs an integer or bool")
+    if (known := ev.known(v)) is not None:
+        c = fold(ev, "not" if ty.dtype.category == "bool" else "invert", known)
+        return ev.constant(c.value, ty.dtype, sym=c.sym)
     ones = True if ty.dtype.category == "bool" else -1 if ty.dtype.signed else (1 << ty.dtype.bits) - 1
     return ev.value("xori", (v, ev.constant(ones, ty.dtype, ty.shape)), ty)
 

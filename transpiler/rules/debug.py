@@ -28,7 +28,8 @@ def _text(ev: Evaluator, v: Val, how: Callable[[object], str] = str) -> TextVal:
         case Const(value=value):
             return TextVal((how(value),))
         case Value():
-            return TextVal(((v, None),))
+            known = ev.known(v)
+            return TextVal(((v, None),) if known is None else (str(ev.decide(known)),))
         case TupleVal(items):
             parts: list[str | tuple[Value, str | None]] = ["("]
             for i, item in enumerate(items):
@@ -44,8 +45,9 @@ def _format_string(ev: Evaluator, *parts: Val) -> Val:
     found: list[str | tuple[Value, str | None]] = []
     for part in parts:
         if isinstance(part, Const) and isinstance(part.value, (bool, int, float)):
-            part = ev.tile(part)  # a number in braces is an argument
-        found += _text(ev, part).parts
+            part = ev.tile(part)
+        # what stands in braces is an argument even where its value is known
+        found += ((part, None),) if isinstance(part, Value) else _text(ev, part).parts
     return TextVal(tuple(found))
 
 

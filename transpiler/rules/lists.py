@@ -7,6 +7,7 @@ from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import Value
 from transpiler.ir.types import I32, I64, TOKEN, PtrTy, TensorTy, TileTy, ViewTy, dim
 from transpiler.rules.index import static_size
+from transpiler.rules.memory import aligned_stride
 from transpiler.rules.registry import Rule
 from transpiler.specialize.evaluate import Evaluator
 from transpiler.specialize.values import ArrayVal, ListVal, Val
@@ -29,8 +30,11 @@ def _item(ev: Evaluator, items: Val, index: Val) -> ArrayVal:
     ):
         for axis, static in enumerate(statics):
             if static is None:
-                dynamic.append(_size(ev, items, words[first + axis], what, axis))
-                sizes.append(dynamic[-1])
+                sizes.append(_size(ev, items, words[first + axis], what, axis))
+                addresses_nothing = what == "stride" and items.static_dims[axis] == 1
+                dynamic.append(
+                    aligned_stride(ev, sizes[-1], items.dtype, items.root) if addresses_nothing else sizes[-1]
+                )
             else:
                 sizes.append(static_size(ev, items, static, known=False))
                 ev.decide_equal(Sym(what, (items.root, axis)), sy.lit(static), True)

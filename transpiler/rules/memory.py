@@ -42,16 +42,20 @@ def viewed(ev: Evaluator, a: ArrayVal) -> Value:
     dims = [dim_of(ev, a, i) for i in range(a.rank)]
     strides = [stride_of(ev, a, i) for i in range(a.rank)]
     for i in (axis for axis in range(a.rank) if a.static_dims[axis] == 1):
-        d = a.dtype
-        aligned = lit(16 * 8 // d.bits) if d.of is None else apply("floordiv", lit(16), Sym("itemsize", (a.root,)))
         stride = ev.constant(1, I32) if i in singletons else strides[i]
         if i in singletons or a.static_strides[i] is None:
-            strides[i] = ev.value("assume", (stride,), ev.type_of(stride), divisor=aligned)
+            strides[i] = aligned_stride(ev, stride, a.dtype, a.root)
     static_strides = tuple(None if i in singletons else s for i, s in enumerate(a.static_strides))
     statics = (*a.static_dims, *static_strides)
     dynamic = [v for v, static in zip((*dims, *strides), statics, strict=True) if static is None]
     return ev.value("make_tensor", (base, *dynamic), TensorTy(a.dtype, a.rank), array=a.root,
                     static=statics)  # fmt: skip
+
+
+def aligned_stride(ev: Evaluator, stride: Value, d: DType, array: str) -> Value:
+    """The stride of an axis of size 1, stated to be 16-byte aligned."""
+    elements = lit(16 // (d.bits // 8 or 1)) if d.of is None else apply("floordiv", lit(16), Sym("itemsize", (array,)))
+    return ev.value("assume", (stride,), ev.type_of(stride), divisor=elements)
 
 
 def _order(ev: Evaluator, order: Val, rank: int) -> tuple[int, ...] | None:

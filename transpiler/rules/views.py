@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from transpiler.ir.tir import Value
-from transpiler.ir.types import I32, TOKEN, PtrTy, TensorTy, TileTy, dim
+from transpiler.ir.types import I32, TOKEN, PtrTy, TensorTy, TileTy, dim, sizes
 from transpiler.rules import arith
 from transpiler.rules.atomics import cast_update, mode_of
 from transpiler.rules.common import array_arg, axis_arg
@@ -24,7 +24,13 @@ def _tiled_view(ev: Evaluator, array: Val, tile_shape: Val, padding_mode: Val, t
     steps = tile if none else ev.const_shape(traversal_steps, "traversal_steps")
     if len(tile) != a.rank or len(steps) != a.rank:
         ev.refuse(f"tile_shape and traversal_steps need {a.rank} dimensions")
-    return TiledViewVal(a, tile, padding_of(ev, padding_mode), None, None if steps == tile else steps)
+    adjacent = sizes(tile) == sizes(steps)
+    for x, y in zip(tile, steps, strict=True):
+        if adjacent or x.value != y.value:
+            ev.decide_equal(x.sym, y.sym, adjacent)
+        if x.value != y.value:
+            break
+    return TiledViewVal(a, tile, padding_of(ev, padding_mode), None, None if adjacent else steps)
 
 
 def _view_arg(ev: Evaluator, v: Val) -> TiledViewVal:

@@ -35,6 +35,15 @@ def _grid(name: str, op: str, doc: str) -> str:
     )
 
 
+def _wrapping(op: str, doc: str) -> str:
+    return (
+        f'/// {doc}\n#[cuda_tile::op(name = "cuda_tile.{op}", since = "V13_2", params = ["lhs", "rhs"], '
+        'named_attributes = ["overflow=none"])]\n#[cuda_tile::variadic_op(N = 6)]\n'
+        f"fn {op}_wrap<E: ElementType, const S: [i32; N]>(lhs: Tile<E, S>, rhs: Tile<E, S>) -> Tile<E, S> {{\n"
+        "    unreachable!()\n}\n"
+    )
+
+
 _UNSIGNED_PREDICATES = ", ".join(
     f"{rust}: comparison_predicate=#cuda_tile.cmp_predicate<{ir}>"
     for rust, ir in (
@@ -80,6 +89,10 @@ fn trunci_wrap<A: ElementType, B: ElementType, const S: [i32; N]>(from: Tile<A, 
     unreachable!()
 }
 """,
+    "addi_wrap": _wrapping("addi", "A sum that wraps around, of any integer type."),
+    "subi_wrap": _wrapping("subi", "A difference that wraps around, of any integer type."),
+    "muli_wrap": _wrapping("muli", "A product that wraps around, of any integer type."),
+    "shli_wrap": _wrapping("shli", "A shift to the left, of any integer type."),
     "cmpi_unsigned": f"""\
 /// Integer comparison of the bits as unsigned numbers.
 #[cuda_tile::op(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from transpiler.select.forms import form
 
 NATIVE = ("int32", "int64", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "generic")
+SMALL = ("int8", "int16", "uint8", "uint16")  # cutile 0.5 has no identities of these for reductions
 
 ROWS = [
     *(
@@ -27,7 +28,7 @@ ROWS = [
         nest=False,
         fn="add",
         axis=0,
-        element=NATIVE,
+        element=(*NATIVE, *SMALL),
         ftz=False,
         nan=False,
         rounding="nearest_even",

@@ -177,10 +177,11 @@ def _close_loop(
     inits: list[Value] = []
     outs: list[list[Value]] = [[] for _ in frame.jumps]
     after: list[tuple[_Carried, int]] = []  # with the index of its first result
+    unchanged: dict[Value, Value] = {}
     for c in carried:
         finals = [j.env.get(c.name, c.init) for j in frame.jumps if not j.own]
         if finals and all(_same(f, c.init, c) for f in finals):
-            _substitute(block, dict(zip(c.params, c.inits, strict=True)))
+            unchanged.update(zip(c.params, c.inits, strict=True))
             continue
         leaves = _loop_leaves(ev, c, frame, block)
         if leaves is None:
@@ -196,6 +197,7 @@ def _close_loop(
     done = _flag(ev, frame, "break", "done", params, inits, outs) if frame.kind == "for" else None
     for jump, out in zip(frame.jumps, outs, strict=True):
         jump.op.operands = tuple(out)
+    _substitute(block, unchanged)
     if done is not None:
         _skip_the_rest(ev, block, done, params[len(leading) :])
     block.params = params

@@ -1,0 +1,1 @@
+"""Random kernels: well-typed cuTile Python drawn from the rule table, translated, compiled, and judged."""
