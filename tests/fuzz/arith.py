@@ -16,8 +16,11 @@ SYMBOLS = {
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "equal", "not_equal", "less", "less_equal", "greater",
                "greater_equal")  # fmt: skip
 _BITS = (*dt.INTS, dt.BOOL)
+SAME = ("and_", "or_", "xor", "lshift", "rshift", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_lshift",
+        "bitwise_rshift")  # fmt: skip
+"""Operations whose operands must have one dtype."""
 DOMAINS: dict[str, tuple[str, ...]] = {
-    "floordiv": (*dt.INTS, "float32"), "cdiv": dt.INTS, "mod": dt.NUMBERS, "divmod": dt.NUMBERS, "pow": dt.FLOATS,
+    "floordiv": (*dt.INTS, "float32"), "cdiv": dt.INTS, "mod": dt.NUMBERS, "divmod": dt.INTS, "pow": dt.FLOATS,
     "atan2": ("float32", "float64", "float16", "bfloat16"), "and_": _BITS, "or_": _BITS, "xor": _BITS,
     "bitwise_and": _BITS, "bitwise_or": _BITS, "bitwise_xor": _BITS, "lshift": dt.INTS, "rshift": dt.INTS,
     "bitwise_lshift": dt.INTS, "bitwise_rshift": dt.INTS, "invert": _BITS, "bitwise_not": _BITS,
@@ -30,9 +33,9 @@ def _domain(row: Rule) -> tuple[str, ...]:
     return DOMAINS.get(leaf(row), dt.NUMBERS)
 
 
-def second(w: Writer, dtype: str, shape: Shape) -> tuple[str, str]:
-    """The other operand: its text, and the dtype of the result."""
-    match w.draw.number(0, 9):
+def second(w: Writer, dtype: str, shape: Shape, *, mixed: bool = True) -> tuple[str, str]:
+    """The other operand: its text, and the dtype of the result; ``mixed``: it may have another dtype."""
+    match w.draw.number(0, 9 if mixed else 8):
         case 0 | 1 | 2 | 3 | 4:
             return value(w, dtype, shape).text, dtype
         case 5 | 6:
@@ -57,7 +60,7 @@ def written(row: Rule, a: str, b: str, extra: str = "") -> str:
 def binary(w: Writer, row: Rule) -> Value:
     dtype, of = w.draw.pick(_domain(row)), shape(w)
     a = value(w, dtype, of).text
-    b, common = second(w, dtype, of)
+    b, common = second(w, dtype, of, mixed=leaf(row) not in SAME)
     if w.draw.chance(25):
         a, b = b, a
     text = written(row, a, b, options(w, row, dtype, common))

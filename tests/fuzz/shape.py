@@ -58,7 +58,7 @@ def broadcast(w: Writer, row: Rule) -> Value:
 
 
 def permute(w: Writer, row: Rule) -> Value:
-    dtype, of = w.draw.pick(ANY), shape(w, 1, 3)
+    dtype, of = w.draw.pick(ANY), shape(w, 2, 3)
     axes, left = [], list(range(len(of)))
     while left:
         axes.append(left.pop(w.draw.number(0, len(left) - 1)))

@@ -6,6 +6,7 @@ from transpiler.ir.tir import Kernel
 from transpiler.passes.dce import eliminate_dead_code
 from transpiler.passes.divisibility import state_divisors
 from transpiler.passes.fma import fuse_multiply_add
+from transpiler.passes.load_motion import move_loads
 from transpiler.passes.loop_split import split_loops
 from transpiler.passes.token_order import order_tokens
 
@@ -15,6 +16,8 @@ def run(kernel: Kernel) -> Kernel:
     eliminate_dead_code(kernel)
     state_divisors(kernel)
     order_tokens(kernel)
+    eliminate_dead_code(kernel)
+    move_loads(kernel)
     fuse_multiply_add(kernel)
     split_loops(kernel)
     eliminate_dead_code(kernel)

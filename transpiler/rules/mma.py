@@ -9,10 +9,10 @@ from transpiler.rules.registry import Rule
 from transpiler.specialize.evaluate import Evaluator
 from transpiler.specialize.values import Val
 
-# operand dtype -> accumulator dtypes; the last one is matmul's
+# operand dtype -> accumulator dtypes; the first one is matmul's
 ACCUMULATORS = {
     "float8_e4m3fn": ("float16", "float32"), "float8_e5m2": ("float16", "float32"),
-    "float16": ("float32", "float16"), "bfloat16": ("float32",), "float32": ("float32",),
+    "float16": ("float16", "float32"), "bfloat16": ("float32",), "float32": ("float32",),
     "tfloat32": ("float32",), "float64": ("float64",), "int8": ("int32",), "uint8": ("int32",),
 }  # fmt: skip
 
@@ -63,7 +63,7 @@ def _matmul(ev: Evaluator, x: Val, y: Val) -> Value:
     accumulators = ACCUMULATORS.get(common.name)
     if accumulators is None:
         ev.refuse(f"ct.matmul of {common}")
-    d = DType(accumulators[-1])
+    d = DType(accumulators[0])
     zero = ev.constant(0, d, sc)
     va = ev.broadcast_to(ev.astype(a, common), sa)
     vb = ev.broadcast_to(ev.astype(b, common), sb)
