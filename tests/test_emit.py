@@ -79,7 +79,8 @@ def test_cases_compile(path: Path) -> None:
     module = emit(one)
     assert module.diagnostics == ()
     assert "compile_error!" not in module.text
-    assert compile_entry(module, one.specialization, target="sm_100" if _needs_sm_100(module) else "sm_90")
+    target = one.specialization.target or ("sm_100" if _needs_sm_100(module) else "sm_90")
+    assert compile_entry(module, one.specialization, target=target)
 
 
 @pytest.mark.parametrize("name", list(emit_kernels.KERNELS))

@@ -12,7 +12,7 @@ from collections import Counter
 from transpiler.ir import symbolic as sy
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import Block, Condition, Kernel, Op, Value, fix_dtype, note, walk
-from transpiler.ir.types import TileTy
+from transpiler.ir.types import PtrTy, TileTy, sizes
 
 
 def fuse_multiply_add(kernel: Kernel) -> None:
@@ -61,9 +61,28 @@ def _try(kernel: Kernel, block: Block, op: Op, uses: Counter[Value], fused: set[
     fused.add(mul)
 
 
+def _is_nothing(kernel: Kernel, broadcast: Op) -> bool:
+    """Is a broadcast of a product one to the same size? What its sizes are here is a condition of the entry."""
+    source, target = broadcast.operands[0].ty, broadcast.result.ty
+    assert isinstance(source, TileTy | PtrTy) and isinstance(target, TileTy | PtrTy)
+    if broadcast.operands[0].op is None or broadcast.operands[0].op.opcode != "mulf":
+        return False
+    same = sizes(source.shape) == sizes(target.shape)
+    for p, q in zip(source.shape, target.shape, strict=True):
+        if p.sym != q.sym and same == (p.value == q.value):
+            agree = sy.apply("eq", q.sym, p.sym)
+            if sy.leaves_of(agree):
+                note(kernel, Condition(agree, same, broadcast.span))
+            if not same:
+                break
+    return same
+
+
 def _product(kernel: Kernel, v: Value, uses: Counter[Value]) -> Op | None:
     """The multiplication that defines ``v``, through a conversion that is nothing for this dtype."""
     op = v.op
+    if op is not None and op.opcode == "broadcast" and uses[v] == 1:
+        return _product(kernel, op.operands[0], uses) if _is_nothing(kernel, op) else None
     if op is not None and op.opcode == "convert" and isinstance(v.ty, TileTy):
         source = op.operands[0]
         if isinstance(source.ty, TileTy) and source.op is not None and source.op.opcode == "mulf":

@@ -247,15 +247,13 @@ class Builder:
         return tuple(self._broadcast_dim(x, y, a, b) for x, y in zip(pa, pb, strict=True))
 
     def _broadcast_dim(self, x: Dim, y: Dim, a: Shape, b: Shape) -> Dim:
-        if x.sym == y.sym:
-            return x
-        if x.value == y.value:
-            self.decide_equal(x.sym, y.sym, True)
-            return x if x.sym.op == "lit" else y if y.sym.op == "lit" else x
-        if y.sym == sy.lit(1):
+        if x.sym == y.sym or y.sym == sy.lit(1):
             return x
         if x.sym == sy.lit(1):
             return y
+        if x.value == y.value:
+            self.decide_equal(x.sym, y.sym, True)
+            return x
         for one, other in ((x, y), (y, x)):
             if one.value == 1:
                 self.decide_equal(one.sym, sy.lit(1), True)
@@ -282,7 +280,7 @@ class Builder:
             shape
         ):
             self.refuse(f"shape {sizes(ty.shape)} doesn't broadcast to {sizes(shape)}")
-        if sizes(ty.shape) == sizes(shape):
+        if sizes(ty.shape) == sizes(shape) and sy.lit(1) not in {d.sym for d in ty.shape}:
             return x
         if isinstance(ty, TileTy) and x.constant is not None and self.resolve(ty.dtype).is_int:
             assert x.op is not None
