@@ -204,6 +204,10 @@ class Lowering:
             self.flush()
         return [self.refer(v) for v in values]
 
+    def is_held(self, v: Value) -> bool:
+        """Is the value held back for its user?"""
+        return any(p.value is v for p in self.pending)
+
     def as_variables(self, op: Op) -> list[rust.Expr]:
         """The operands of an operation, each with a variable of its own."""
         self.flush()
@@ -259,6 +263,8 @@ class Lowering:
 
             write_body(self, op, row.body)
             return
+        if op.opcode == "xori" and self.is_held(op.operands[0]) and not self.is_held(op.operands[1]):
+            self.flush()  # cutile 0.5 takes `a < b` in front of `^` for a bool, a variable behind it for a tile
         operands = self.take(op.operands)
         self.results(op, instantiate(row.expr, parameters(op, self.generics, operands)), row.nest)
 

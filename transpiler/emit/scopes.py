@@ -2,7 +2,8 @@
 
 Rust lets a later ``let`` shadow an earlier one, so a name is free again once its variable isn't
 needed any more; a variable needed anywhere in a loop is needed until the loop ends, if it was made
-before it.
+before it.  One more limit is cutile's: in a block that mentions a variable from outside of it, no
+``let`` may give that name another type (0.5 then takes that type for the earlier mentions too).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ class _Interval:
 
     first: int
     last: int
+    type: str = ""
+    depth: int = 0  # how many blocks it is declared in
 
 
 class _Intervals:
@@ -32,13 +35,23 @@ class _Intervals:
         self.position = 0
         self.of: dict[Key, _Interval] = {}
         self.order: list[Key] = []
+        self.starts: list[int] = []  # where the blocks around begin
+        self.apart: dict[Key, list[Key]] = {}  # variables whose names a variable in an inner block must not have
 
-    def define(self, key: Key) -> None:
+    def define(self, key: Key, type_text: str = "") -> None:
         if key in self.of:
             self.of[key].last = self.position
             return
-        self.of[key] = _Interval(self.position, self.position)
+        mine = self.of[key] = _Interval(self.position, self.position, type_text, len(self.starts))
         self.order.append(key)
+        if mine.depth:
+            self.apart[key] = [k for k, other in self.of.items() if self._mentioned_before(other, mine)]
+
+    def _mentioned_before(self, outer: _Interval, inner: _Interval) -> bool:
+        """Is a variable of another type mentioned in the block that it is outside of and ``inner`` is declared in?"""
+        return (
+            outer.depth < inner.depth and outer.type != inner.type and outer.last >= self.starts[outer.depth]
+        )
 
     def mention(self, e: rust.Expr) -> None:
         for x in rust.subexpressions(e):
@@ -49,15 +62,20 @@ class _Intervals:
         for stmt in body:
             self.stmt(stmt)
 
+    def inner(self, body: tuple[rust.Stmt, ...]) -> None:
+        self.starts.append(self.position + 1)
+        self.block(body)
+        self.starts.pop()
+
     def stmt(self, stmt: rust.Stmt) -> None:
         self.position += 1
         start = self.position
         for e in rust.expressions_of(stmt):
             self.mention(e)
         if isinstance(stmt, rust.For) and stmt.var is not None:
-            self.define(stmt.var)
+            self.define(stmt.var, "i32")
         for block in rust.blocks_of(stmt):
-            self.block(block)
+            self.inner(block)
         if isinstance(stmt, rust.For | rust.Loop):
             self.position += 1
             for interval in self.of.values():
@@ -65,9 +83,10 @@ class _Intervals:
                     interval.last = self.position
         elif isinstance(stmt, rust.Let | rust.Assign):
             self.position += bool(rust.blocks_of(stmt))
-            for key in stmt.vars if isinstance(stmt, rust.Let) else (stmt.var,):
+            types = stmt.types if isinstance(stmt, rust.Let) else ("",)
+            for key, text in zip(stmt.vars if isinstance(stmt, rust.Let) else (stmt.var,), types, strict=True):
                 if key is not None:
-                    self.define(key)
+                    self.define(key, text)
 
 
 def name_variables(
@@ -91,6 +110,7 @@ def name_variables(
             if any(walk.of[k].first < mine.last and mine.first < walk.of[k].last for k in keys)
             or (key in params and any(k in params for k in keys))
         }
+        taken |= {names[k] for k in walk.apart.get(key, ()) if k in names}
         taken |= set(reserved)
         name = unique(base, taken)
         if mine.last == 0 and key in params:

@@ -80,6 +80,14 @@ def bits(value: float, dtype: str) -> int:
     return int(np.asarray(_small(dtype)(value)).view(np.uint8)) & ((1 << DType(dtype).bits) - 1)
 
 
+def from_bits(pattern: int, dtype: str) -> float:
+    """The float whose bits are ``pattern``, an unsigned integer (of tf32: the 19 bits that it has)."""
+    if dtype == "tfloat32":
+        return float(np.asarray(pattern << _TF32_DROPPED, np.uint32).view(np.float32))
+    width = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[np.dtype(_FLOATS[dtype]).itemsize]
+    return float(np.asarray(pattern, width).view(_FLOATS[dtype]))
+
+
 def same_in_generic_class(value: float) -> bool:
     """Whether the dtypes that one generic entry serves all hold exactly this value."""
     return not math.isfinite(value) or all(rounded(value, d) == value for d in GENERIC_CLASS)

@@ -66,7 +66,7 @@ class _Marker:
                     self.sources.setdefault(r, []).append(v)
             else:
                 self.sources.setdefault(r, []).append(v)
-                self.sources.setdefault(p, []).append(p)
+                self.sources.setdefault(p, []).append(v)  # one slot: it is handed over if it is carried at all
 
     def need(self, v: Value) -> None:
         if v not in self.live:

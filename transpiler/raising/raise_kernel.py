@@ -1,0 +1,112 @@
+"""One kernel for one specialization: the reference's Tile IR to a residual program like that of the specializer."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from transpiler.diagnostics import NO_SPAN, Span
+from transpiler.ir.symbolic import Sym, lit
+from transpiler.ir.tir import ArrayUse, Condition, Kernel, Op, Value, walk
+from transpiler.ir.types import I64, DType
+from transpiler.passes.dce import eliminate_dead_code
+from transpiler.raising.lift import Lifter, Names
+from transpiler.raising.regions import body
+from transpiler.raising.values import Values
+from transpiler.reference.closure import Closure
+from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ScalarSpec, Specialization
+from transpiler.specialize.conditions import leaf_values
+from transpiler.tileir.model import Entry
+
+
+@dataclass(frozen=True)
+class About:
+    """What the source says of a kernel beside its operations."""
+
+    name: str
+    params: tuple[str, ...]
+    hints: dict[str, Any] = field(default_factory=dict)
+    span: Span = NO_SPAN
+    docstring: str = ""
+    comments: tuple[str, ...] = ()
+
+
+def raise_kernel(entry: Entry, about: About, spec: Specialization, target: str, closure: Closure) -> Kernel:
+    """Lift the reference's entry for one specialization; E0610 where cutile 0.5 has no form for an operation."""
+    arrays = _arrays(spec)
+    values = Values(entry.params, spec, arrays)
+    low = Lifter(entry, values, target, author_names(closure))
+    low.block.ops.clear()
+    lifted = body(low, entry.body)
+    lifted.ops[:0] = values.head.ops
+    kernel = Kernel(
+        name=about.name,
+        span=about.span,
+        params=about.params,
+        arrays=arrays,
+        scalars={n: DType(p.dtype) for n, p in spec.params.items() if isinstance(p, ScalarSpec)},
+        constants={n: p.value for n, p in spec.params.items() if isinstance(p, ConstantSpec)},
+        body=lifted,
+        conditions=tuple(_conditions(spec, divisors=bool(low.stated))),
+        hints=about.hints,
+        dtype_class=dict.fromkeys(arrays, ""),
+        docstring=about.docstring,
+        comments=about.comments,
+        aliases={n: p.alias_groups for n, p in spec.params.items() if isinstance(p, ArraySpec | ListSpec)},
+    )
+    eliminate_dead_code(kernel)
+    _note_uses(kernel)
+    return kernel
+
+
+def _arrays(spec: Specialization) -> dict[str, ArrayUse]:
+    out = {}
+    for name, p in spec.params.items():
+        if isinstance(p, ArraySpec):
+            out[name] = ArrayUse(name, DType(p.dtype), p.ndim, p.shape_constant, p.stride_constant, True, True)
+        elif isinstance(p, ListSpec):
+            words = 1 + 2 * p.element.ndim
+            item = DType(p.element.dtype), p.element.ndim
+            out[name] = ArrayUse(name, I64, 2, (None, words), (words, 1), True, True, items=item)
+    return out
+
+
+def _note_uses(kernel: Kernel) -> None:
+    """Say of each array whether it is used and viewed; its type is written out in any case."""
+    used: set[Value] = {v for op in walk(kernel.body) for v in op.operands}
+    viewed = {op.operands[0] for op in walk(kernel.body) if op.opcode == "view"}
+    tensors: dict[str, Value] = {op.attrs["name"]: op.result for op in kernel.body.ops if op.opcode == "tensor"}
+    for name, use in kernel.arrays.items():
+        v = tensors.get(name)
+        kernel.arrays[name] = replace(use, used=v in used, viewed=v in viewed)
+
+
+def _conditions(spec: Specialization, *, divisors: bool) -> Iterable[Condition]:
+    """That a launch is this specialization: dtypes, ranks, constants, what is baked in, and the divisors relied on."""
+    for leaf, value in leaf_values(spec).items():
+        op, *args = leaf
+        if op in ("param", "dtype", "rank", "dim", "stride") and value == value:
+            yield Condition(Sym(op, tuple(args)), value)
+        elif op == "div" and divisors and (known := value & -value) > 1:
+            yield Condition(Sym("ge", (Sym("div", tuple(args)), lit(known))), True)
+
+
+def author_names(closure: Closure) -> Names:
+    """Where the author assigns an expression to a variable, from the closure's own text."""
+    names: Names = {}
+    for module in closure.modules:
+        for segment in module.segments:
+            try:
+                tree = ast.parse(segment.text)
+            except SyntaxError:
+                continue
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+                    place = node.value.lineno + segment.line - 1, node.value.col_offset
+                    names[place] = node.targets[0].id
+    return names
+
+
+__all__ = ["About", "Op", "author_names", "raise_kernel"]

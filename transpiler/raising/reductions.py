@@ -1,0 +1,98 @@
+"""Reductions and scans: their bodies are recognized, as TIR and cutile name what is combined."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from transpiler.diagnostics import error
+from transpiler.ir.types import DType, TileTy
+from transpiler.raising.types import constant_value, type_of
+from transpiler.tileir.model import Op as TileOp
+
+if TYPE_CHECKING:
+    from transpiler.raising.lift import Lifter
+
+# operation in the body -> (what TIR calls it, the identity of what cutile writes)
+_FUNCTIONS = {"add": "add", "mul": "mul", "max": "max", "min": "min"}
+_TUPLES = "cutile 0.5 has no reduction or scan of several tiles (its `reduce` and `scan` take one operand)"
+_CLOSURES = (
+    "cutile 0.5 writes dimension 0 and the identity 0 for a reduction or scan with a function of its own, whatever "
+    "it is told; only sums, products, minima and maxima of the plain kind keep theirs"
+)
+
+
+def _combine(name: str) -> Callable[[Lifter, TileOp], None]:
+    def lift(low: Lifter, op: TileOp) -> None:
+        if len(op.operands) != 1:
+            raise error("E0610", f"{len(op.operands)} tiles at once: {_TUPLES}", low.span)
+        fn, signed, attrs = _body(low, op)
+        source = low.values[op.operands[0]]
+        assert isinstance(source.ty, TileTy)
+        dtype = source.ty.dtype
+        if dtype.is_int:
+            source = low.signed(source, dtype.signed if signed is None else signed)
+            assert isinstance(source.ty, TileTy)
+            dtype = source.ty.dtype
+        _identity(op, fn, dtype)
+        if name == "scan":
+            attrs["reverse"] = op.form.get("reverse") == "true"
+        ty = type_of(low.printed(op.results[0]), dtype)
+        low.define(op, name, (source,), (ty,), fn=fn, axis=int(op.form.get("dim") or 0), **attrs)
+
+    return lift
+
+
+def _body(low: Lifter, op: TileOp) -> tuple[str, bool | None, dict[str, Any]]:
+    """What a body of one operation on its two arguments combines, its sign and its attributes."""
+    region = op.regions[0]
+    *work, end = region.ops
+    if len(work) != 1 or end.operands != work[0].results or work[0].operands != region.args:
+        raise error("E0610", f"its body is none of those that cutile names: {_CLOSURES}", low.span)
+    inner = work[0]
+    fn = _FUNCTIONS.get(inner.name.rstrip("fi"))
+    if fn is None:
+        raise error("E0610", f"it combines with `{inner.name}`: {_CLOSURES}", low.span)
+    attrs: dict[str, Any] = {}
+    signed: bool | None = None
+    for key, value in inner.form.attributes:
+        if key == "signedness":
+            signed = value == "signed"
+        else:
+            attrs[{"flush_to_zero": "ftz", "propagate_nan": "nan"}.get(key, key)] = (
+                value if key in ("rounding", "overflow") else True
+            )
+    if attrs:
+        raise error("E0610", f"its `{inner.name}` has {', '.join(sorted(attrs))}: {_CLOSURES}", low.span)
+    return fn, signed, attrs
+
+
+def _identity(op: TileOp, fn: str, dtype: DType) -> None:
+    """cutile's named reductions have an identity each: the reference's must be the same."""
+    text = op.form.get("identities") or ""
+    value, _, element = text.rpartition(":")
+    if not value:
+        raise error("E0610", f"the identity {text} isn't understood")
+    found = constant_value(f"{element}:{value}", dtype)
+    wanted = _identity_of(fn, dtype)
+    if dtype.is_int:
+        mask = (1 << dtype.bits) - 1
+        same = int(found) & mask == int(wanted) & mask
+    else:
+        same = found == wanted and math.copysign(1, found) == math.copysign(1, wanted)
+    if not same:
+        raise error("E0610", f"cutile 0.5 gives {fn} of {dtype} the identity {wanted}, the reference has {found}")
+
+
+def _identity_of(fn: str, dtype: DType) -> float | int:
+    if fn in ("add", "mul"):
+        return {"add": 0, "mul": 1}[fn]
+    sign = 1 if fn == "min" else -1
+    if dtype.is_float:
+        return sign * math.inf
+    high = (1 << (dtype.bits - dtype.signed)) - 1
+    return high if fn == "min" else (-high - 1 if dtype.signed else 0)
+
+
+HANDLERS: dict[str, Callable[[Lifter, TileOp], None]] = {"reduce": _combine("reduce"), "scan": _combine("scan")}
