@@ -115,6 +115,10 @@ _OWN: dict[str, Code] = {
                   "Count in int32."),
     "E0605": Code("a return has no Rust form", "`return` inside a branch or loop can't be written in cutile here. It "
                   "became a Hole.", "Move the rest into the other branch."),
+    "E0610": Code("an operation can't be raised", "`transpile fill --raise` writes the reference's Tile IR as cuTile "
+                  "Rust, operation by operation, and cutile has nothing that compiles to this one. Nothing is "
+                  "approximated: the kernel's Holes stay.", "The kernel needs a rule that does it another way, or a "
+                  "version of cutile that can say this."),
     "E0620": Code("no C symbol for the kernel", "The kernel was translated, but can't be called through the C "
                   "interface. The host module goes on launching it with cuda.tile.",
                   "The message says which parameter or entry is in the way."),
@@ -247,6 +251,9 @@ _OWN: dict[str, Code] = {
     "W0274": Code("launches were left out", "The file launches the kernel with more different constants than are "
                   "checked by default; the message says how many were left out.", "Give a SPEC.toml with `--spec` that "
                   "names those that matter; `transpile explain E0271` shows one."),
+    "W0610": Code("raised, not translated", "This line has no rule. `transpile fill --raise` filled the kernel from "
+                  "the reference's own Tile IR, for the specializations that were checked and no others. It isn't "
+                  "counted as translated.", "Add the rule that the message names; then the raised code isn't used."),
     "W0720": Code("a check was not executed", "A specialization doesn't say which sizes, numbers and grids belong "
                   "together, and none were found on which the kernel stays within its arrays. The check's verdict is "
                   "that of the comparison of graphs alone.", "Nothing; a specialization with a `grid` may help."),

@@ -58,6 +58,10 @@ class _Residual:
     program: tir.Kernel | None = None
     emitted: EmittedEntry | None = None
     problem: Diagnostic | None = None
+    missing: tuple[Diagnostic, ...] = ()
+    """What a raised program has no rules for."""
+    refusal: Diagnostic | None = None
+    """Why a program with Holes could not be raised."""
 
 
 def translate(job: OperatorJob, trace: Trace = lambda _stage, _of, _form: None) -> Translation:
@@ -68,6 +72,7 @@ def translate(job: OperatorJob, trace: Trace = lambda _stage, _of, _form: None) 
     sharing = Sharing()
     asked = [(k.name, one) for k in job.kernels for one in k.specializations]
     residuals = [_specialized(program, kernel, one, trace, sharing, job.selection) for kernel, one in asked]
+    _raise(program, residuals, job)
     programs = _programs(residuals)
     module = emit_operator(job.name, programs, program.modules[program.main].path)
     trace("rust", job.name, module.text)
@@ -100,6 +105,27 @@ def _specialized(
     except Exception as exc:
         residual.problem = internal_error(exc, program.modules[program.main].functions[kernel].span)
     return residual
+
+
+def _raise(program: hir.Program, residuals: Sequence[_Residual], job: OperatorJob) -> None:
+    """Put raised overrides in the place of programs with Holes, each for its own specialization."""
+    from transpiler.raising.apply import raised_entry
+    from transpiler.raising.raise_kernel import author_names
+
+    names = None
+    for residual in residuals:
+        overrides = job.selection.raised(f"{job.name}.{residual.kernel}", residual.specialization)
+        if not overrides or residual.program is None or residual.emitted is None or not _holes(residual):
+            continue
+        if names is None:
+            names = author_names([(program.modules[program.main].path, 1, job.path.read_text(encoding="utf-8"))])
+        holed, one = (residual.program, residual.emitted), residual.specialization
+        try:
+            found = raised_entry(holed, overrides[0], one, job.target, names, job.selection.forms)
+            residual.missing = _holes(residual)
+            residual.program, residual.emitted = found
+        except TranspileError as failure:
+            residual.refusal = failure.diagnostic
 
 
 def _programs(residuals: Iterable[_Residual]) -> list[tuple[tir.Kernel, EmittedEntry]]:
@@ -182,7 +208,7 @@ def _kernel_plan(
     lost = tuple(_check_plan(r, None, job, refusal) for r in mine if id(r.program) not in entry_of)
     if lost:
         entries.append(EntryPlan(name="", condition="no entry could be made", checks=lost))
-    diagnostics = list(kernel.diagnostics)
+    diagnostics = [*kernel.diagnostics, *_raised_notes(mine)]
     if not kernel.specializations:
         diagnostics.append(_nothing_known(program, kernel))
     function = program.modules[program.main].functions[kernel.name]
@@ -191,6 +217,16 @@ def _kernel_plan(
         name=kernel.name, line=function.span.line, closure=closure, diagnostics=tuple(diagnostics),
         entries=tuple(entries),
     )  # fmt: skip
+
+
+def _raised_notes(residuals: Sequence[_Residual]) -> list[Diagnostic]:
+    """Say of raised programs which rules they miss, each place once."""
+    missing = dict.fromkeys(d for residual in residuals for d in residual.missing)
+    return [
+        Diagnostic("W0610", f"raised from the reference's Tile IR: {d.message}", "transpile explain W0610", "warning",
+                   d.span)
+        for d in missing
+    ]  # fmt: skip
 
 
 def _nothing_known(program: hir.Program, kernel: KernelJob) -> Diagnostic:
@@ -215,7 +251,8 @@ def _check_plan(residual: _Residual, entry: EntryAbi | None, job: OperatorJob, r
                      filled=_filled(residual))  # fmt: skip
     holes = _holes(residual)
     if holes:
-        return plan.model_copy(update={"outcome": "unmapped", "diagnostics": holes})
+        told = holes if residual.refusal is None else (*holes, residual.refusal)
+        return plan.model_copy(update={"outcome": "unmapped", "diagnostics": told})
     if refusal is not None:
         return plan.model_copy(update={"outcome": "error", "diagnostics": (refusal,)})
     if residual.problem is not None or entry is None:
@@ -248,6 +285,6 @@ def _digests(residual: _Residual) -> tuple[str, ...]:
 def _filled(residual: _Residual) -> tuple[FilledHole, ...]:
     """What overrides fill, each place once."""
     found = residual.emitted.filled if residual.emitted is not None else ()
-    rows = (FilledHole(hole=one.construct.digest, name=one.construct.name, override=one.key, model=one.model,
-                       line=one.line) for one in found)  # fmt: skip
+    rows = (FilledHole(hole=one.construct.digest, name=one.construct.name, override=one.key, kind=one.kind,
+                       model=one.model, line=one.line) for one in found)  # fmt: skip
     return tuple(dict.fromkeys(rows))

@@ -49,9 +49,7 @@ class _Intervals:
 
     def _mentioned_before(self, outer: _Interval, inner: _Interval) -> bool:
         """Is a variable of another type mentioned in the block that it is outside of and ``inner`` is declared in?"""
-        return (
-            outer.depth < inner.depth and outer.type != inner.type and outer.last >= self.starts[outer.depth]
-        )
+        return outer.depth < inner.depth and outer.type != inner.type and outer.last >= self.starts[outer.depth]
 
     def mention(self, e: rust.Expr) -> None:
         for x in rust.subexpressions(e):

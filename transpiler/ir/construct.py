@@ -81,13 +81,17 @@ class Fragment:
 
 @dataclass(frozen=True)
 class FilledSite:
-    """A Hole that an override filled: the construct, the override's key and writer, and the line of Python."""
+    """A Hole that an override filled: the construct, the override's key and writer, and the line of Python.
+
+    ``kind`` is ``raised`` where what fills it was made of the reference's Tile IR.
+    """
 
     construct: Construct
     key: str
     model: str
     file: str
     line: int
+    kind: Literal["rust", "raised"] = "rust"
 
 
 Fragments = Mapping[str, Fragment]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from transpiler.diagnostics import error
 from transpiler.ir.tir import Value
 from transpiler.ir.types import I32, TOKEN, DType, PtrTy, TensorTy, TileTy, Type, ViewTy
+from transpiler.raising.refusal import refused
 from transpiler.raising.types import dims, view_type
 from transpiler.raising.values import Flat
 from transpiler.tileir.model import Op as TileOp
@@ -142,7 +142,7 @@ def _load_view(low: Lifter, op: TileOp) -> None:
 def _store_view(low: Lifter, op: TileOp) -> None:
     (value, view), index, token = _parts(low, op)
     if token is None:
-        raise error("E0610", "a store without a token has no form")
+        raise refused("a store without a token has no form")
     attrs = _options(low, op, len(index))
     low.define(op, "store_view", (view, *index, _stored(low, value, view), token), (TOKEN,), **attrs)
 
@@ -150,7 +150,7 @@ def _store_view(low: Lifter, op: TileOp) -> None:
 def _atomic_red_view(low: Lifter, op: TileOp) -> None:
     (view, value), index, token = _parts(low, op)
     if token is None:
-        raise error("E0610", "an atomic without a token has no form")
+        raise refused("an atomic without a token has no form")
     attrs = _options(low, op)
     if op.form.get("inbounds") not in (None, ",".join(["false"] * len(index))):
         low.refuse("an atomic with inbounds has no form in cutile 0.5")
@@ -170,7 +170,7 @@ def _pointer_parts(low: Lifter, op: TileOp, values: int) -> tuple[list[Value], V
     """Pointer with ``values`` more operands (as the pointee's type), mask, padding, token."""
     plain, _, token = _parts(low, op)
     if token is None:
-        raise error("E0610", "an access without a token has no form")
+        raise refused("an access without a token has no form")
     pointer, rest = plain[0], plain[1 + values :]
     given = [_stored(low, v, pointer) for v in plain[1 : 1 + values]]
     mask = rest.pop(0) if rest and _is_mask(rest[0], pointer) else None

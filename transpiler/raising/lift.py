@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from transpiler.diagnostics import NO_SPAN, Span, TranspileError, error
+from transpiler.diagnostics import NO_SPAN, Span, TranspileError
 from transpiler.ir.symbolic import lit
 from transpiler.ir.tir import Block, Op, Value
 from transpiler.ir.types import BOOL, I32, DType, TensorTy, TileTy, Type, ViewTy
+from transpiler.raising.refusal import CODE, refused
 from transpiler.raising.table import ATTRIBUTES, ORDERS, TABLE, Row
 from transpiler.raising.types import constant_value, type_of
 from transpiler.raising.values import Values
@@ -21,8 +22,8 @@ from transpiler.tileir.hints import resolve
 from transpiler.tileir.model import Entry
 from transpiler.tileir.model import Op as TileOp
 
-Names = dict[tuple[int, int], str]
-"""Line and column of an expression -> the variable that the author assigned it to."""
+Names = dict[tuple[str, int, int], str]
+"""File, line and column of an expression -> the variable that the author assigned it to."""
 
 
 class Lifter:
@@ -32,6 +33,7 @@ class Lifter:
         self.entry, self.values, self.target, self.names = entry, values, target, names
         self.block = Block()
         self.span: Span = NO_SPAN
+        self.named: dict[tuple[str, int, int], Value] = {}
         self.loops: list[list[Type]] = []  # what each loop around carries
         self.yields: list[Type] = []  # what the innermost branch hands over
         self.stated: set[str] = set()
@@ -40,7 +42,7 @@ class Lifter:
     # -- operations -------------------------------------------------------------------------------
     def op(self, op: TileOp) -> None:
         """Lift one operation; whatever is refused names it."""
-        from transpiler.raising import accesses, regions, reductions
+        from transpiler.raising import accesses, reductions, regions
 
         place = self.entry.location(op)
         self.span = Span(place.file, place.line, place.column + 1) if place is not None else NO_SPAN
@@ -58,13 +60,13 @@ class Lifter:
 
     def _named(self, op: TileOp, refusal: TranspileError) -> TranspileError:
         d = refusal.diagnostic
-        if d.code != "E0610" or d.message.startswith("`"):
+        if d.code != CODE or d.message.startswith("`"):
             return refusal
-        return error("E0610", f"`{op.name}` can't be raised: {d.message}", self.span, help=d.help, status=3)
+        return refused(f"`{op.name}` can't be raised: {d.message}", self.span)
 
     def refuse(self, why: str) -> NoReturn:
         """Say why the operation at hand has no form."""
-        raise error("E0610", why, self.span)
+        raise refused(why, self.span)
 
     def regular(self, op: TileOp, row: Row) -> None:
         """An operation with a row in the table."""
@@ -123,9 +125,12 @@ class Lifter:
         return made
 
     def names_result(self, value: Value) -> None:
-        """Give a value the author's name, if an assignment in the source starts where it was made."""
-        place = self.span.line, self.span.column - 1
-        value.hint = self.names.get(place, "")
+        """Give a value the author's name, if it is the last one made where an assignment's expression stands."""
+        place = self.span.file, self.span.line, self.span.column - 1
+        if place in self.names:
+            if (before := self.named.get(place)) is not None:
+                before.hint = ""
+            value.hint, self.named[place] = self.names[place], value
 
     def emit(self, opcode: str, operands: Sequence[Value], types: Sequence[Type], **attrs: Any) -> Op:
         """Append an operation of TIR."""
@@ -227,6 +232,8 @@ def _mmai(low: Lifter, op: TileOp) -> None:
 
 
 def _print(low: Lifter, op: TileOp) -> None:
+    if len(op.operands) != 2:
+        low.refuse("cutile 0.5 prints exactly one tile a statement in order with memory")
     text = _text(op)
     low.define(op, "print", [low.values[i] for i in op.operands], type_list(low, op), format=text)
 

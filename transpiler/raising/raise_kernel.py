@@ -8,16 +8,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from transpiler.diagnostics import NO_SPAN, Span
+from transpiler.ir import hir
 from transpiler.ir.symbolic import Sym, lit
-from transpiler.ir.tir import ArrayUse, Condition, Kernel, Op, Value, walk
+from transpiler.ir.tir import ArrayUse, Condition, Kernel, Value, walk
 from transpiler.ir.types import I64, DType
 from transpiler.passes.dce import eliminate_dead_code
 from transpiler.raising.lift import Lifter, Names
 from transpiler.raising.regions import body
 from transpiler.raising.values import Values
 from transpiler.reference.closure import Closure
+from transpiler.rules import table
 from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ScalarSpec, Specialization
 from transpiler.specialize.conditions import leaf_values
+from transpiler.specialize.evaluate import Evaluator
+from transpiler.specialize.kernel import decorator_hints
 from transpiler.tileir.model import Entry
 
 
@@ -31,14 +35,26 @@ class About:
     span: Span = NO_SPAN
     docstring: str = ""
     comments: tuple[str, ...] = ()
+    names: Names = field(default_factory=dict)
+
+    @staticmethod
+    def of(kernel: Kernel, names: Names) -> About:
+        """What is known of a kernel that was specialized, if with Holes."""
+        return About(kernel.name, kernel.params, kernel.hints, kernel.span, kernel.docstring, kernel.comments, names)
+
+    @staticmethod
+    def read(program: hir.Program, kernel: str, params: Iterable[str], names: Names) -> About:
+        """What the source says of a kernel that wasn't specialized: also where it can't be."""
+        function = program.modules[program.main].functions[kernel]
+        hints = decorator_hints(Evaluator(program, table(), {}), function)
+        return About(kernel, tuple(params), hints, function.span, function.docstring, function.comments, names)
 
 
-def raise_kernel(entry: Entry, about: About, spec: Specialization, target: str, closure: Closure) -> Kernel:
+def raise_kernel(entry: Entry, about: About, spec: Specialization, target: str) -> Kernel:
     """Lift the reference's entry for one specialization; E0610 where cutile 0.5 has no form for an operation."""
     arrays = _arrays(spec)
     values = Values(entry.params, spec, arrays)
-    low = Lifter(entry, values, target, author_names(closure))
-    low.block.ops.clear()
+    low = Lifter(entry, values, target, about.names)
     lifted = body(low, entry.body)
     lifted.ops[:0] = values.head.ops
     kernel = Kernel(
@@ -93,20 +109,23 @@ def _conditions(spec: Specialization, *, divisors: bool) -> Iterable[Condition]:
             yield Condition(Sym("ge", (Sym("div", tuple(args)), lit(known))), True)
 
 
-def author_names(closure: Closure) -> Names:
-    """Where the author assigns an expression to a variable, from the closure's own text."""
+def author_names(sources: Iterable[tuple[str, int, str]]) -> Names:
+    """Where the author assigns an expression to a variable; of each source its path, first line and text."""
     names: Names = {}
-    for module in closure.modules:
-        for segment in module.segments:
-            try:
-                tree = ast.parse(segment.text)
-            except SyntaxError:
-                continue
-            for node in ast.walk(tree):
-                if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-                    place = node.value.lineno + segment.line - 1, node.value.col_offset
-                    names[place] = node.targets[0].id
+    for path, first, text in sources:
+        try:
+            tree = ast.parse(text)
+        except SyntaxError:
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+                names[path, node.value.lineno + first - 1, node.value.col_offset] = node.targets[0].id
     return names
 
 
-__all__ = ["About", "Op", "author_names", "raise_kernel"]
+def closure_names(closure: Closure) -> Names:
+    """The author's names in a kernel's closure."""
+    return author_names((m.display, s.line, s.text) for m in closure.modules for s in m.segments)
+
+
+__all__ = ["About", "author_names", "closure_names", "raise_kernel"]

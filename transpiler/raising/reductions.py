@@ -6,27 +6,28 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from transpiler.diagnostics import error
 from transpiler.ir.types import DType, TileTy
+from transpiler.raising.refusal import refused
 from transpiler.raising.types import constant_value, type_of
 from transpiler.tileir.model import Op as TileOp
 
 if TYPE_CHECKING:
     from transpiler.raising.lift import Lifter
 
-# operation in the body -> (what TIR calls it, the identity of what cutile writes)
-_FUNCTIONS = {"add": "add", "mul": "mul", "max": "max", "min": "min"}
+_FUNCTIONS = ("add", "mul", "max", "min")
 _TUPLES = "cutile 0.5 has no reduction or scan of several tiles (its `reduce` and `scan` take one operand)"
 _CLOSURES = (
     "cutile 0.5 writes dimension 0 and the identity 0 for a reduction or scan with a function of its own, whatever "
     "it is told; only sums, products, minima and maxima of the plain kind keep theirs"
 )
 
+_SCANS = "cutile 0.5 scans start from 0, whatever identity they are given"
+
 
 def _combine(name: str) -> Callable[[Lifter, TileOp], None]:
     def lift(low: Lifter, op: TileOp) -> None:
         if len(op.operands) != 1:
-            raise error("E0610", f"{len(op.operands)} tiles at once: {_TUPLES}", low.span)
+            raise refused(f"{len(op.operands)} tiles at once: {_TUPLES}", low.span)
         fn, signed, attrs = _body(low, op)
         source = low.values[op.operands[0]]
         assert isinstance(source.ty, TileTy)
@@ -35,6 +36,8 @@ def _combine(name: str) -> Callable[[Lifter, TileOp], None]:
             source = low.signed(source, dtype.signed if signed is None else signed)
             assert isinstance(source.ty, TileTy)
             dtype = source.ty.dtype
+        if name == "scan" and fn != "add":
+            raise refused(f"a scan that combines with `{fn}`: {_SCANS}", low.span)
         _identity(op, fn, dtype)
         if name == "scan":
             attrs["reverse"] = op.form.get("reverse") == "true"
@@ -49,11 +52,11 @@ def _body(low: Lifter, op: TileOp) -> tuple[str, bool | None, dict[str, Any]]:
     region = op.regions[0]
     *work, end = region.ops
     if len(work) != 1 or end.operands != work[0].results or work[0].operands != region.args:
-        raise error("E0610", f"its body is none of those that cutile names: {_CLOSURES}", low.span)
+        raise refused(f"its body is none of those that cutile names: {_CLOSURES}", low.span)
     inner = work[0]
-    fn = _FUNCTIONS.get(inner.name.rstrip("fi"))
-    if fn is None:
-        raise error("E0610", f"it combines with `{inner.name}`: {_CLOSURES}", low.span)
+    fn = inner.name.rstrip("fi")
+    if fn not in _FUNCTIONS:
+        raise refused(f"it combines with `{inner.name}`: {_CLOSURES}", low.span)
     attrs: dict[str, Any] = {}
     signed: bool | None = None
     for key, value in inner.form.attributes:
@@ -64,7 +67,7 @@ def _body(low: Lifter, op: TileOp) -> tuple[str, bool | None, dict[str, Any]]:
                 value if key in ("rounding", "overflow") else True
             )
     if attrs:
-        raise error("E0610", f"its `{inner.name}` has {', '.join(sorted(attrs))}: {_CLOSURES}", low.span)
+        raise refused(f"its `{inner.name}` has {', '.join(sorted(attrs))}: {_CLOSURES}", low.span)
     return fn, signed, attrs
 
 
@@ -73,7 +76,7 @@ def _identity(op: TileOp, fn: str, dtype: DType) -> None:
     text = op.form.get("identities") or ""
     value, _, element = text.rpartition(":")
     if not value:
-        raise error("E0610", f"the identity {text} isn't understood")
+        raise refused(f"the identity {text} isn't understood")
     found = constant_value(f"{element}:{value}", dtype)
     wanted = _identity_of(fn, dtype)
     if dtype.is_int:
@@ -82,7 +85,7 @@ def _identity(op: TileOp, fn: str, dtype: DType) -> None:
     else:
         same = found == wanted and math.copysign(1, found) == math.copysign(1, wanted)
     if not same:
-        raise error("E0610", f"cutile 0.5 gives {fn} of {dtype} the identity {wanted}, the reference has {found}")
+        raise refused(f"cutile 0.5 gives {fn} of {dtype} the identity {wanted}, the reference has {found}")
 
 
 def _identity_of(fn: str, dtype: DType) -> float | int:

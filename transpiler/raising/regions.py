@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from transpiler.diagnostics import error
 from transpiler.ir.tir import TERMINATORS, Block, Value
 from transpiler.ir.types import PtrTy, TileTy, Type
+from transpiler.raising.refusal import refused
 from transpiler.raising.types import type_of
 from transpiler.tileir.model import Op as TileOp
 from transpiler.tileir.model import Region
@@ -155,7 +155,7 @@ def _yield(low: Lifter, op: TileOp) -> None:
 def _jump(low: Lifter, op: TileOp) -> None:
     values = [low.values[i] for i in op.operands]
     if not low.loops:
-        raise error("E0610", f"`{op.name}` outside of a loop", low.span)
+        raise refused(f"`{op.name}` outside of a loop", low.span)
     types = low.loops[-1]
     low.emit(op.name, [_fitted(low, v, ty) for v, ty in zip(values, types, strict=True)], ())
 

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 Sign = Literal["free", "stated", "compared", "result", "matched"]
 """``free``: any integer dtype will do, operands get that of operand ``like``; ``stated``: the attribute says the
-operands'; ``compared``: signed numbers can be compared as unsigned ones too; ``result``: the attribute says the result's; ``matched``: every operand keeps its own."""
+operands'; ``compared``: the same, but signed numbers can be compared as unsigned ones too; ``result``: the attribute
+says the result's; ``matched``: every operand keeps its own."""
 
 PREDICATES = {
     "equal": "eq", "not_equal": "ne", "less_than": "lt", "less_than_or_equal": "le", "greater_than": "gt",

@@ -11,9 +11,9 @@ import re
 
 import numpy as np
 
-from transpiler.diagnostics import error
 from transpiler.ir.numbers import from_bits
 from transpiler.ir.types import TOKEN, Dim, DType, PtrTy, TileTy, Type, ViewTy, dim
+from transpiler.raising.refusal import refused
 from transpiler.tileir.forms import split_list
 from transpiler.tileir.model import tile_type
 
@@ -33,7 +33,7 @@ def dtype_of(element: str, like: DType | None = None, signed: bool | None = None
     if element in ELEMENTS:
         return DType(ELEMENTS[element])
     if (match := _INTEGER.fullmatch(element)) is None:
-        raise error("E0610", f"no type of cutile 0.5 is `{element}`")
+        raise refused(f"no type of cutile 0.5 is `{element}`")
     if signed is None and like is not None and like.is_int and str(like.bits) == match[1]:
         return like
     return DType(f"{'' if signed is not False else 'u'}int{match[1]}")
@@ -59,7 +59,7 @@ def view_type(text: str, dtype: DType) -> ViewTy:
     """The type of a view; ``dtype`` is that of the tensor viewed."""
     match = _VIEW.fullmatch(text)
     if match is None:
-        raise error("E0610", f"no view of cutile 0.5 is `{text}`")
+        raise refused(f"no view of cutile 0.5 is `{text}`")
     tile: tuple[int, ...] = ()
     said: dict[str, str] = {}
     for item in split_list(match[2]):
@@ -72,12 +72,11 @@ def view_type(text: str, dtype: DType) -> ViewTy:
     steps = _numbers(said.pop("traversal_strides", None) or said.pop("traversal_steps", None))
     sparse = said.pop("sparse_dim", None)
     if said:
-        raise error("E0610", f"a view with {', '.join(sorted(said))} has no form in cutile 0.5")
+        raise refused(f"a view with {', '.join(sorted(said))} has no form in cutile 0.5")
     if order == tuple(range(len(tile))):
         order = None
-    return ViewTy(
-        dtype, dims(tile), padding, order, None if steps is None else dims(steps), None if sparse is None else int(sparse)
-    )
+    stepped = None if steps is None else dims(steps)
+    return ViewTy(dtype, dims(tile), padding, order, stepped, None if sparse is None else int(sparse))
 
 
 def _numbers(text: str | None) -> tuple[int, ...] | None:
@@ -88,7 +87,7 @@ def constant_value(text: str, dtype: DType) -> bool | int | float:
     """The value in a constant's text ``f32: 1.0``; E0610 for one of several values, or a NaN that can't be written."""
     value = text.partition(":")[2].strip()
     if value.startswith("[") or not value:
-        raise error("E0610", f"a constant of several values ({text[:40]}) has no form in cutile 0.5")
+        raise refused(f"a constant of several values ({text[:40]}) has no form in cutile 0.5")
     if dtype.category == "bool":
         return value == "true"
     if dtype.is_int:
@@ -101,5 +100,5 @@ def constant_value(text: str, dtype: DType) -> bool | int | float:
 def _of_bits(bits: int, dtype: DType) -> float:
     number = from_bits(bits, dtype.name)
     if math.isnan(number) and bits != _QUIET_NAN.get(dtype.name):
-        raise error("E0610", f"the NaN {bits:#x} of {dtype} can't be written in cutile 0.5")
+        raise refused(f"the NaN {bits:#x} of {dtype} can't be written in cutile 0.5")
     return number

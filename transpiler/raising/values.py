@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from transpiler.diagnostics import NO_SPAN, Span, error
+from transpiler.diagnostics import NO_SPAN, Span
 from transpiler.ir.symbolic import lit
 from transpiler.ir.tir import ArrayUse, Block, Op, Value
 from transpiler.ir.types import I32, DType, PtrTy, TensorTy, TileTy, Type
+from transpiler.raising.refusal import refused
 from transpiler.spec import ArraySpec, ListSpec, ScalarSpec, Specialization
 
 
@@ -47,8 +48,10 @@ class Values:
     def __init__(self, params: tuple[int, ...], spec: Specialization, arrays: dict[str, ArrayUse]) -> None:
         flat = flat_parameters(spec)
         if len(flat) != len(params):
-            message = f"the reference's entry has {len(params)} flat parameters, the specialization describes {len(flat)}"
-            raise error("E0610", message)
+            message = (
+                f"the reference's entry has {len(params)} flat parameters, the specialization describes {len(flat)}"
+            )
+            raise refused(message)
         self.spec, self.arrays = spec, arrays
         self.roles: dict[int, Flat] = dict(zip(params, flat, strict=True))
         self.head = Block()
@@ -73,7 +76,7 @@ class Values:
             return self._known[index]
         flat = self.roles.get(index)
         if flat is None:
-            raise error("E0610", "a value is used that no operation before it made")
+            raise refused("a value is used that no operation before it made")
         if flat not in self._read:
             self._read[flat] = self._parameter(flat)
         return self._read[flat]

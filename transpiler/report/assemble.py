@@ -117,6 +117,7 @@ def _check(plan: CheckPlan, result: CheckResult) -> Check:
         specialization=plan.specialization.name, target=plan.target, verdict=result.verdict,
         machine_code=dict(result.machine_code), diagnostics=_rows(result.diagnostics), filled=filled or None,
         seconds=round(result.seconds, 4), executed=result.executed,
+        raised=True if any(one.kind == "raised" for one in filled) else None,
     )  # fmt: skip
 
 

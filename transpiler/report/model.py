@@ -63,7 +63,10 @@ class Executed(_Model):
 
 
 class Check(_Model):
-    """One entry compiled for one specialization on both sides; ``filled`` is there where overrides fill Holes."""
+    """One entry compiled for one specialization on both sides; ``filled`` is there where overrides fill Holes.
+
+    ``raised`` is there (and true) where one of them was made of the reference's own Tile IR: no rules translated that.
+    """
 
     specialization: str
     target: str
@@ -71,6 +74,7 @@ class Check(_Model):
     machine_code: dict[str, MachineCode] = {}
     diagnostics: list[DiagnosticRow] = []
     filled: list[Filled] | None = None
+    raised: bool | None = None
     seconds: float = 0.0
     executed: Executed | None = None
 
@@ -139,7 +143,10 @@ class HoleRow(_Model):
 
 
 class Totals(_Model):
-    """Counts; the verdicts count checks, the machine code counts checks and architectures."""
+    """Counts; the verdicts count checks, the machine code counts checks and architectures.
+
+    ``raised`` counts the checks of raised code that are proved or tested: those verdicts count translated code alone.
+    """
 
     operators: int = 0
     kernels: int = 0
@@ -151,6 +158,7 @@ class Totals(_Model):
     unmapped: int = 0
     rejected: int = 0
     error: int = 0
+    raised: int | None = None
     machine_code_identical: int = 0
     machine_code_refused: int = 0
     executed: int | None = None
@@ -220,7 +228,10 @@ def count(operators: Iterable[Operator]) -> Totals:
 
 def _count_check(totals: Totals, check: Check) -> None:
     totals.checks += 1
-    setattr(totals, check.verdict, getattr(totals, check.verdict) + 1)
+    if check.raised and check.verdict in ("proved", "tested"):
+        totals.raised = (totals.raised or 0) + 1
+    else:
+        setattr(totals, check.verdict, getattr(totals, check.verdict) + 1)
     outcomes = list(check.machine_code.values())
     totals.machine_code_identical += outcomes.count("identical")
     totals.machine_code_refused += outcomes.count("refused")

@@ -33,12 +33,12 @@ def console(stream: TextIO) -> Console:
 
 def verdict_text(kernel: Kernel) -> Text:
     """The kernel's verdict, with the count of each where its checks don't agree."""
-    counts = Counter(check.verdict for check in kernel.checks())
+    counts = Counter((check.verdict, bool(check.raised)) for check in kernel.checks())
     text = Text()
-    for verdict in (v for v in SEVERITY_ORDER if counts[v]):
-        text.append(", " if text else "").append(
-            verdict if len(counts) == 1 else f"{counts[verdict]} {verdict}", STYLES[verdict]
-        )
+    for verdict, raised in ((v, r) for v in SEVERITY_ORDER for r in (False, True) if counts[v, r]):
+        label = f"{verdict} (raised)" if raised else verdict
+        number = "" if len(counts) == 1 else f"{counts[verdict, raised]} "
+        text.append(", " if text else "").append(f"{number}{label}", STYLES[verdict])
     return text or Text("not checked", "dim")
 
 
@@ -107,6 +107,7 @@ def totals_line(report: Report) -> str:
     totals = report.totals
     parts = [f"{totals.operators} operators", f"{totals.kernels} kernels", f"{totals.entries} entries"]
     verdicts = [f"{getattr(totals, v)} {v}" for v in VERDICTS if getattr(totals, v)]
+    verdicts += [f"{totals.raised} raised"] if totals.raised else []
     parts.append(f"{totals.checks} checks" + (f": {', '.join(verdicts)}" if verdicts else ""))
     if totals.machine_code_identical or totals.machine_code_refused:
         parts.append(f"machine code: {totals.machine_code_identical} identical, {totals.machine_code_refused} refused")
