@@ -7,6 +7,7 @@ other kernel.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -33,6 +34,7 @@ class Lifter:
         self.entry, self.values, self.target, self.names = entry, values, target, names
         self.block = Block()
         self.span: Span = NO_SPAN
+        self.once = False  # is the whole kernel a loop that runs once?
         self.named: dict[tuple[str, int, int], Value] = {}
         self.loops: list[list[Type]] = []  # what each loop around carries
         self.yields: list[Type] = []  # what the innermost branch hands over
@@ -243,8 +245,14 @@ def _assert(low: Lifter, op: TileOp) -> None:
 
 
 def _text(op: TileOp) -> str:
+    """The text as it is: printed, a backslash or the two digits of a byte follow a backslash."""
     quoted = op.form.get("text") or '""'
-    return quoted[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape")
+    plain = re.sub(rb"\\(\\|[0-9A-Fa-f]{2})", lambda m: _escaped(m[1]), quoted[1:-1].encode())
+    return plain.decode("utf-8", "replace")
+
+
+def _escaped(code: bytes) -> bytes:
+    return code if code == b"\\" else bytes([int(code, 16)])
 
 
 def _gdc(opcode: str) -> Callable[[Lifter, TileOp], None]:

@@ -43,17 +43,18 @@ class About:
         return About(kernel.name, kernel.params, kernel.hints, kernel.span, kernel.docstring, kernel.comments, names)
 
     @staticmethod
-    def read(program: hir.Program, kernel: str, params: Iterable[str], names: Names) -> About:
+    def read(program: hir.Program, kernel: str, names: Names) -> About:
         """What the source says of a kernel that wasn't specialized: also where it can't be."""
         function = program.modules[program.main].functions[kernel]
         hints = decorator_hints(Evaluator(program, table(), {}), function)
-        return About(kernel, tuple(params), hints, function.span, function.docstring, function.comments, names)
+        params = tuple(p.name for p in function.params)
+        return About(kernel, params, hints, function.span, function.docstring, function.comments, names)
 
 
 def raise_kernel(entry: Entry, about: About, spec: Specialization, target: str) -> Kernel:
     """Lift the reference's entry for one specialization; E0610 where cutile 0.5 has no form for an operation."""
     arrays = _arrays(spec)
-    values = Values(entry.params, spec, arrays)
+    values = Values(entry.params, about.params, spec, arrays)
     low = Lifter(entry, values, target, about.names)
     lifted = body(low, entry.body)
     lifted.ops[:0] = values.head.ops

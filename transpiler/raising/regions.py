@@ -20,8 +20,15 @@ if TYPE_CHECKING:
 
 
 def body(low: Lifter, region: Region) -> Block:
-    """The operations of a kernel, its `return` at the end."""
-    _fill(low, region.ops, lambda: None)
+    """The operations of a kernel, its `return` at the end; a loop that runs once where branches leave it in part."""
+    low.once = any(_leaves_in_part(op) for op in region.ops)
+    if low.once:
+        low.loops.append([])
+        block = _inside(low, (), lambda: _fill(low, region.ops, lambda: None), "break")
+        low.loops.pop()
+        low.emit("loop", (), ()).regions = (block,)
+    else:
+        _fill(low, region.ops, lambda: None)
     low.emit("return", (), ())
     return low.block
 
@@ -54,11 +61,20 @@ def _leaves(op: TileOp) -> bool:
     return any(o.name == "return" or (o.name == "if" and _leaves(o)) for o in inner)
 
 
+def _leaves_in_part(op: TileOp) -> bool:
+    """Is there a branch, or one in a branch, that may leave the kernel and may go on?"""
+    if op.name != "if" or not _leaves(op):
+        return False
+    return sum(map(_goes_on, op.regions)) > 1 or any(_leaves_in_part(o) for r in op.regions for o in r.ops)
+
+
+def _goes_on(region: Region) -> bool:
+    return not (region.ops and region.ops[-1].name == "return")
+
+
 def _early_return(low: Lifter, op: TileOp, after: Callable[[], None]) -> None:
     """``if c {return}; rest`` as ``if c {} else {rest}``."""
-    goes_on = [not (region.ops and region.ops[-1].name == "return") for region in op.regions]
-    if sum(goes_on) > 1:
-        low.refuse("a branch that may leave the kernel and may go on has no form in cutile 0.5")
+    goes_on = [_goes_on(region) for region in op.regions]
     condition, span = low.values[op.operands[0]], low.span
     regions = tuple(
         _inside(low, (), lambda r=region, on=on: _way(low, op, r, after if on else lambda: None), "yield")  # type: ignore[misc]
@@ -161,7 +177,8 @@ def _jump(low: Lifter, op: TileOp) -> None:
 
 
 def _return(low: Lifter, op: TileOp) -> None:
-    low.emit("return", (), ())
+    """In the loop that runs once, its end; in another loop cutile takes `return`, if it isn't a counted one."""
+    low.emit("break" if low.once and len(low.loops) == 1 else "return", (), ())
 
 
 def _fitted(low: Lifter, v: Value, ty: Type) -> Value:

@@ -65,7 +65,7 @@ def _check(
 ) -> tuple[str, str]:
     target = one.target or job.target
     bytecode = judge.exporter.export(closure, one, target).bytecode
-    about = About.read(program, kernel, one.params, closure_names(closure))
+    about = About.read(program, kernel, closure_names(closure))
     raised = raise_kernel(parse_entry(toolkit.disassemble(bytecode, debug=True)), about, one, target)
     emitted = emit_entry(raised)
     errors = [d.message for d in emitted.diagnostics if d.severity == "error"]

@@ -70,7 +70,7 @@ ROWS: tuple[Row, ...] = (
     *_rows("exp2 rsqrt", "flush_to_zero"),
     *_rows("exp tanh", "rounding"),
     *_rows("remf atan2 negf absf floor ceil sin cos tan sinh cosh log log2"),
-    *_rows("pow powf", opcode="pow"),
+    *_rows("pow fpowf powf", opcode="pow"),
     *_rows("fpowi", sign="matched"),
     *_rows("minf maxf", "flush_to_zero propagate_nan"),
     *_rows("cmpf", "predicate nan_order", result="bool"),

@@ -6,6 +6,7 @@ parameter is no value here until an operation reads it: the tensor view of an ar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,15 +27,15 @@ class Flat:
     axis: int = 0
 
 
-def flat_parameters(spec: Specialization) -> list[Flat]:
+def flat_parameters(order: Sequence[str], spec: Specialization) -> list[Flat]:
     """The reference's parameters in its calling convention; a list of arrays is a table's pointer and length."""
     out: list[Flat] = []
-    for name, p in spec.params.items():
-        match p:
-            case ArraySpec():
+    for name in order:
+        match spec.params[name]:
+            case ArraySpec(ndim=rank):
                 out.append(Flat("base", name))
-                out += [Flat("dim", name, axis) for axis in range(p.ndim)]
-                out += [Flat("stride", name, axis) for axis in range(p.ndim)]
+                out += [Flat("dim", name, axis) for axis in range(rank)]
+                out += [Flat("stride", name, axis) for axis in range(rank)]
             case ListSpec():
                 out += [Flat("base", name), Flat("dim", name)]
             case ScalarSpec():
@@ -45,13 +46,19 @@ def flat_parameters(spec: Specialization) -> list[Flat]:
 class Values:
     """What is known of each value of an entry; parameters that are read become operations of ``head``."""
 
-    def __init__(self, params: tuple[int, ...], spec: Specialization, arrays: dict[str, ArrayUse]) -> None:
-        flat = flat_parameters(spec)
+    def __init__(
+        self, params: tuple[int, ...], order: Sequence[str], spec: Specialization, arrays: dict[str, ArrayUse]
+    ) -> None:
+        flat = flat_parameters(order, spec)
         if len(flat) != len(params):
             message = (
                 f"the reference's entry has {len(params)} flat parameters, the specialization describes {len(flat)}"
             )
             raise refused(message)
+        for name, p in spec.params.items():
+            described = p.element if isinstance(p, ListSpec) else p
+            if isinstance(described, ArraySpec) and described.index_dtype != "int32":
+                raise refused(f"`{name}` counts in {described.index_dtype}; cutile 0.5 counts in i32 in its tensors")
         self.spec, self.arrays = spec, arrays
         self.roles: dict[int, Flat] = dict(zip(params, flat, strict=True))
         self.head = Block()
