@@ -60,8 +60,10 @@ class _Intervals:
         for stmt in body:
             self.stmt(stmt)
 
-    def inner(self, body: tuple[rust.Stmt, ...]) -> None:
+    def inner(self, body: tuple[rust.Stmt, ...], induction: Key | None = None) -> None:
         self.starts.append(self.position + 1)
+        if induction is not None:
+            self.define(induction, "i32")
         self.block(body)
         self.starts.pop()
 
@@ -70,10 +72,8 @@ class _Intervals:
         start = self.position
         for e in rust.expressions_of(stmt):
             self.mention(e)
-        if isinstance(stmt, rust.For) and stmt.var is not None:
-            self.define(stmt.var, "i32")
         for block in rust.blocks_of(stmt):
-            self.inner(block)
+            self.inner(block, stmt.var if isinstance(stmt, rust.For) else None)
         if isinstance(stmt, rust.For | rust.Loop):
             self.position += 1
             for interval in self.of.values():
