@@ -80,12 +80,20 @@ def bits(value: float, dtype: str) -> int:
     return int(np.asarray(_small(dtype)(value)).view(np.uint8)) & ((1 << DType(dtype).bits) - 1)
 
 
+_WORDS = {"float16": ("<H", "<e"), "float32": ("<I", "<f"), "float64": ("<Q", "<d")}
+_DROPPED = {"bfloat16": 16, "tfloat32": _TF32_DROPPED}  # bits of a float32's significand
+
+
 def from_bits(pattern: int, dtype: str) -> float:
     """The float whose bits are ``pattern``, an unsigned integer (of tf32: the 19 bits that it has)."""
-    if dtype == "tfloat32":
-        return float(np.asarray(pattern << _TF32_DROPPED, np.uint32).view(np.float32))
-    width = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[np.dtype(_FLOATS[dtype]).itemsize]
-    return float(np.asarray(pattern, width).view(_FLOATS[dtype]))
+    if dtype in _DROPPED:
+        return from_bits(pattern << _DROPPED[dtype], "float32")
+    if dtype in _WORDS:
+        word, number = _WORDS[dtype]
+        return float(struct.unpack(number, struct.pack(word, pattern))[0])
+    import numpy as np
+
+    return float(np.asarray(pattern, np.uint8).view(_small(dtype)))  # type: ignore[call-overload]
 
 
 def same_in_generic_class(value: float) -> bool:
