@@ -159,6 +159,7 @@ unsafe fn load_ptr_padded<
 /// The same value, of which nothing is known.
 #[cuda_tile::op(name = "cuda_tile.reshape", since = "V13_2", params = ["source"])]
 fn unbounded(source: Tile<i32, { [] }>) -> Tile<i32, { [] }> {
+    let _ = source;
     unreachable!()
 }
 """,
