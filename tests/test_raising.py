@@ -149,7 +149,7 @@ def test_the_source_says_that_it_is_raised(filled: tuple[Path, str, int]) -> Non
     where, _, _ = filled
     text = (where / "out/mine/kernel.rs").read_text()
     head = text[: text.index("pub unsafe fn rows(")]
-    assert "// raised: made of the reference's Tile IR for the specialization `float16`" in head
+    assert "// raised in part: line 10 is made of the reference's Tile IR for the specialization `float16`" in head
     assert "E0302: ct.matmul of 1-d tiles" in head
     assert "occupancy = 2" in head  # the decorator's, not only what one launch says
     table = (where / "out/mine/ffi.rs").read_text()
@@ -191,6 +191,44 @@ def test_a_rule_makes_raised_code_superfluous(filled: tuple[Path, str, int], tmp
     back = subprocess.run([*run, *args], cwd=tmp_path, capture_output=True, text=True)
     assert back.returncode == 0 and "2 proved" in back.stdout
     assert "raised" not in (tmp_path / "out/mine/kernel.rs").read_text()
+
+
+WHOLE = """
+import cuda.tile as ct
+
+
+@ct.kernel
+def folded(x, y, N: ct.Constant[int]):
+    a = ct.load(x, (ct.bid(0),), (N,))
+    y_tile = ct.reduce(a, 0, lambda p, q: p + q, 0.0) * ct.static_eval(N * 2)
+    ct.store(y, (ct.bid(0),), y_tile)
+
+
+@ct.kernel
+def mixed(x, y, N: ct.Constant[int]):
+    a = ct.load(x, (ct.bid(0),), (N,))
+    for i in range(3):
+        a = ct.exp2(ct.exp2(a) + i)
+    ct.store(y, (ct.bid(0),), a)
+"""
+
+
+def test_a_hole_or_the_whole_kernel(tmp_path: Path) -> None:
+    """Calls are filled where they stand; what is more than a call, or has no operand, takes the whole kernel."""
+    (tmp_path / "whole.py").write_text(WHOLE)
+    text = 'name = "t"\n[[operators]]\nname = "whole"\npath = "whole.py"\n'
+    for kernel in ("folded", "mixed"):
+        text += f'[[operators.kernels]]\nname = "{kernel}"\n[[operators.kernels.specializations]]\nname = "s"\n'
+        text += 'params = { x = { dtype = "float32", ndim = 1 }, y = { dtype = "float32", ndim = 1 }, N = 16 }\n'
+    (tmp_path / "whole.toml").write_text(text)
+    run = [sys.executable, "-m", "transpiler.cli"]
+    args = ["whole.py", "--spec", "whole.toml", "-o", "out", "--without", "cuda.tile.exp2"]
+    assert subprocess.run([*run, *args], cwd=tmp_path, capture_output=True).returncode == 3
+    done = subprocess.run([*run, "fill", "out", "--raise"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and "2 raised" in done.stdout, done.stdout + done.stderr
+    rust_text = (tmp_path / "out/whole/kernel.rs").read_text()
+    assert "// raised: made of" in rust_text and "// raised in part: line 16 is made of" in rust_text
+    assert rust_text.count("exp2(") == 2 and "reduce_sum(" in rust_text
 
 
 # -- details ------------------------------------------------------------------------------------------

@@ -42,14 +42,13 @@ import tomlkit
 from pydantic import BeforeValidator, Field, ValidationError
 
 from transpiler.diagnostics import Span, error
-from transpiler.ir.construct import Construct, Fragment
+from transpiler.ir.construct import RAISED_MODEL, Construct, Fragment
 from transpiler.ir.construct import ResultType as FragmentResult
 from transpiler.resources import OVERRIDES
 from transpiler.select.fragments import parse_body
 from transpiler.spec import Model, Specialization
 
 FORMAT = "cutile-override 1"
-RAISED_MODEL = "reference"
 
 
 class ConstructKey(Model):

@@ -109,7 +109,7 @@ def _specialized(
 
 def _raise(program: hir.Program, residuals: Sequence[_Residual], job: OperatorJob) -> None:
     """Put raised overrides in the place of programs with Holes, each for its own specialization."""
-    from transpiler.raising.apply import raised_entry
+    from transpiler.raising.apply import filled_entry, raised_entry
     from transpiler.raising.raise_kernel import author_names
 
     names = None
@@ -121,7 +121,10 @@ def _raise(program: hir.Program, residuals: Sequence[_Residual], job: OperatorJo
             names = author_names([(program.modules[program.main].path, 1, job.path.read_text(encoding="utf-8"))])
         holed, one = (residual.program, residual.emitted), residual.specialization
         try:
-            found = raised_entry(holed, overrides[0], one, job.target, names, job.selection.forms)
+            if overrides[0].hole is None:
+                found = raised_entry(holed, overrides[0], one, job.target, names, job.selection.forms)
+            else:
+                found = filled_entry(program, residual.kernel, overrides, one, job.target, job.selection)
             residual.missing = _holes(residual)
             residual.program, residual.emitted = found
         except TranspileError as failure:

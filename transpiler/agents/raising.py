@@ -1,8 +1,9 @@
 """Filling Holes from the reference's own Tile IR, operation by operation, for one specialization; no language model.
 
     the folder, translated again -> its specializations with Holes
-    each: the reference is exported, lifted (transpiler.raising), compiled, compared; kept when it is proved
-    what is kept: an override of kind ``raised``, whose body is the reference's Tile IR with its source locations
+    each: the reference is exported, its operations put in the place of the Holes, compiled, compared
+    what isn't proved that way: the whole kernel lifted instead, compiled, compared
+    what is proved is kept: overrides of kind ``raised``, whose body is the reference's Tile IR with its locations
 
 The folder is translated with the overrides, so that what is written is what every later translation gives.
 """
@@ -11,8 +12,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from transpiler import toolkit
@@ -21,16 +22,19 @@ from transpiler.batch import Options, Results, run_jobs
 from transpiler.commands import worker_count
 from transpiler.diagnostics import Diagnostic, TranspileError
 from transpiler.emit.extras import render_crate_files
+from transpiler.ir.construct import RAISED_MODEL, HoleSite
 from transpiler.jobs import OperatorJob
-from transpiler.overrides import RAISED_MODEL, Evidence, Override, overrides_folder, specialization_digest
+from transpiler.overrides import ConstructKey, Evidence, Override, overrides_folder, specialization_digest
 from transpiler.pipeline import translate
 from transpiler.raising.apply import missing_rules
 from transpiler.raising.refusal import CODE as REFUSED
-from transpiler.reference.export import ReferenceExporter, ReferenceRejected
+from transpiler.reference.export import ReferenceExporter
 from transpiler.report import assemble
 from transpiler.report.model import exit_status
 from transpiler.report.output import finish, source_cache, write_whole
 from transpiler.report.terminal import progress
+from transpiler.shards import Wanted
+from transpiler.spec import Specialization
 from transpiler.translation import CheckPlan, Translation
 from transpiler.verify import CheckResult
 
@@ -38,38 +42,71 @@ if TYPE_CHECKING:
     from transpiler.agents.command import FillOptions
 
 _LIBRARY = re.compile(r'"/[^"]*(/cuda/tile\b[^"]*)"')
+Overrides = dict[str, tuple[Override, ...]]
+"""By operator."""
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """A specialization with Holes, and the reference's Tile IR for it."""
+
+    job: OperatorJob
+    kernel: str
+    one: Specialization
+    sites: tuple[HoleSite, ...]
+    body: str
+
+    @property
+    def wanted(self) -> tuple[str, str, str]:
+        """The check that it is about."""
+        return self.job.name, self.kernel, self.one.name
+
+    def holes(self) -> tuple[Override, ...]:
+        """An override for each Hole; none where one of them is more than a call."""
+        if any(site.construct.kind != "call" for site in self.sites):
+            return ()
+        found = {site.construct.digest: site for site in self.sites}
+        return tuple(self._override(ConstructKey.of(site.construct), (site,)) for site in found.values())
+
+    def whole(self) -> tuple[Override, ...]:
+        """An override for the kernel."""
+        return (self._override(None, self.sites),)
+
+    def _override(self, hole: ConstructKey | None, sites: tuple[HoleSite, ...]) -> Override:
+        return Override(
+            kind="raised", rules=self.job.selection.digest, model=RAISED_MODEL, kernel=f"{self.job.name}.{self.kernel}",
+            specialization=specialization_digest(self.one), hole=hole, body=self.body, missing=missing_rules(sites),
+            evidence=Evidence(verdict="proved", checks=(self.one.name,)),
+        ).keyed()  # fmt: skip
 
 
 def run(options: FillOptions) -> int:
     """Raise what has Holes in a folder; returns the exit status of the contract."""
     started = time.perf_counter()
     opened = open_folder(options.folder, options.source, options.kernel)
-    refusals: list[Diagnostic] = []
-    candidates: dict[str, tuple[Override, ...]] = {}
+    said: list[Diagnostic] = []
     with ReferenceExporter() as exporter:
-        for job in opened.jobs:
-            candidates[job.name] = tuple(_candidates(job, options.kernel, exporter, refusals))
-    jobs = [_with(job, candidates[job.name]) for job in opened.jobs]
+        attempts = [a for job in opened.jobs for a in _attempts(job, options.kernel, exporter, said)]
+    accepted: Overrides = {job.name: () for job in opened.jobs}
+    attempts, _ = _tried(attempts, _Attempt.holes, accepted, options)
+    _, reasons = _tried(attempts, _Attempt.whole, accepted, options)
+    said += reasons
+    jobs = [_with(job, accepted[job.name]) for job in opened.jobs]
     results = _run(jobs, options)
-    accepted, dropped = _judged(jobs, candidates, results)
-    if any(dropped.values()):  # what isn't proved isn't kept: its Holes stay
-        refusals += [d for name, lost in dropped.items() for d in _reasons(name, lost, results)]
-        jobs = [_with(job, accepted[job.name]) for job in opened.jobs]
-        results = _run(jobs, options)
     _write(opened, accepted, results)
     report = assemble.report(results, seconds=time.perf_counter() - started)
     sources = source_cache({job.name: job.path for job in jobs}, report)
-    finish(report, [*refusals, *assemble.diagnostics(results)], options.json, sources)
+    finish(report, [*said, *assemble.diagnostics(results)], options.json, sources)
     return exit_status(report)
 
 
 # What to raise
 
 
-def _candidates(
-    job: OperatorJob, kernel: str | None, exporter: ReferenceExporter, refusals: list[Diagnostic]
-) -> Iterator[Override]:
-    """An override for each specialization with Holes; the reference's refusals are told."""
+def _attempts(
+    job: OperatorJob, kernel: str | None, exporter: ReferenceExporter, said: list[Diagnostic]
+) -> Iterator[_Attempt]:
+    """Every specialization with Holes; what the reference refuses is said and left out."""
     translation = translate(job)
     for name, check in _unmapped(translation, kernel):
         closure = translation.closures.get(name)
@@ -77,18 +114,12 @@ def _candidates(
             continue
         try:
             bytecode = exporter.export(closure, check.specialization, check.target).bytecode
-            body = _portable(toolkit.disassemble(bytecode, debug=True))
-        except ReferenceRejected as refusal:
-            refusals.append(refusal.diagnostic)
-            continue
+            body = _LIBRARY.sub(r'"\1"', toolkit.disassemble(bytecode, debug=True))
         except TranspileError as failure:
-            refusals.append(failure.diagnostic)
+            said.append(failure.diagnostic)
             continue
         sites = tuple(s.site for s in translation.sites if (s.kernel, s.specialization) == (name, check.specialization))
-        yield Override(
-            kind="raised", rules=job.selection.digest, model=RAISED_MODEL, kernel=f"{job.name}.{name}",
-            specialization=specialization_digest(check.specialization), body=body, missing=missing_rules(sites),
-        ).keyed()  # fmt: skip
+        yield _Attempt(job, name, check.specialization, sites, body)
 
 
 def _unmapped(translation: Translation, kernel: str | None) -> Iterator[tuple[str, CheckPlan]]:
@@ -97,9 +128,42 @@ def _unmapped(translation: Translation, kernel: str | None) -> Iterator[tuple[st
             yield from ((one.name, c) for e in one.entries for c in e.checks if c.outcome == "unmapped")
 
 
-def _portable(text: str) -> str:
-    """Tile IR without the folder that cuda-tile is installed in."""
-    return _LIBRARY.sub(r'"\1"', text)
+# Trying
+
+
+def _tried(
+    attempts: Sequence[_Attempt], make: Callable[[_Attempt], tuple[Override, ...]], accepted: Overrides,
+    options: FillOptions,
+) -> tuple[list[_Attempt], list[Diagnostic]]:  # fmt: skip
+    """Check one kind of overrides; adds what is proved to ``accepted``, and returns what is left to try, and why."""
+    made = {attempt.wanted: make(attempt) for attempt in attempts}
+    jobs: dict[str, OperatorJob] = {}
+    for attempt in (a for a in attempts if made[a.wanted]):
+        jobs[attempt.job.name] = _with(jobs.get(attempt.job.name, attempt.job), made[attempt.wanted])
+    if not jobs:
+        return list(attempts), []
+    wanted = frozenset(key for key, overrides in made.items() if overrides)
+    results = _run(list(jobs.values()), options, wanted)
+    outcomes = dict(_outcomes(results))
+    rest: list[_Attempt] = []
+    reasons: list[Diagnostic] = []
+    for attempt in attempts:
+        result = outcomes.get(attempt.wanted)
+        if result is not None and result.verdict == "proved" and made[attempt.wanted]:
+            accepted[attempt.job.name] += made[attempt.wanted]
+            continue
+        rest.append(attempt)
+        if made[attempt.wanted] and result is not None:
+            reasons.extend(d for d in result.diagnostics if result.verdict != "unmapped" or d.code == REFUSED)
+    return rest, reasons
+
+
+def _outcomes(results: Results) -> Iterator[tuple[tuple[str, str, str], CheckResult]]:
+    """The result of each check by operator, kernel and specialization."""
+    for key, result in results.checks.items():
+        kernel = results.translations[key.operator].plan.kernels[key.kernel]
+        name = kernel.entries[key.entry].checks[key.check].specialization.name
+        yield (key.operator, kernel.name, name), result
 
 
 def _with(job: OperatorJob, overrides: Iterable[Override]) -> OperatorJob:
@@ -107,73 +171,24 @@ def _with(job: OperatorJob, overrides: Iterable[Override]) -> OperatorJob:
     return replace(job, selection=selection)
 
 
-# What to keep
-
-
-def _run(jobs: Sequence[OperatorJob], options: FillOptions) -> Results:
-    total = sum(job.check_count for job in jobs)
+def _run(jobs: Sequence[OperatorJob], options: FillOptions, wanted: Wanted | None = None) -> Results:
+    total = sum(job.check_count for job in jobs) if wanted is None else len(wanted)
     with progress(total, "checks") as advance:
-        return run_jobs(jobs, Options(workers=worker_count(options.jobs, total)), advance)
+        return run_jobs(jobs, Options(workers=worker_count(options.jobs, total), wanted=wanted), advance)
 
 
-def _judged(
-    jobs: Sequence[OperatorJob], candidates: dict[str, tuple[Override, ...]], results: Results
-) -> tuple[dict[str, tuple[Override, ...]], dict[str, tuple[Override, ...]]]:
-    """The overrides whose checks are proved, with that as evidence, and the others; by operator."""
-    accepted: dict[str, tuple[Override, ...]] = {}
-    dropped: dict[str, tuple[Override, ...]] = {}
-    for job in jobs:
-        proved = {key: name for key, name, result in _raised(job.name, results) if result.verdict == "proved"}
-        mine = candidates[job.name]
-        accepted[job.name] = tuple(
-            o.model_copy(update={"evidence": Evidence(verdict="proved", checks=(proved[o.key],))})
-            for o in mine
-            if o.key in proved
-        )
-        if lost := tuple(o for o in mine if o.key not in proved):
-            dropped[job.name] = lost
-    return accepted, dropped
+# What is kept
 
 
-def _raised(operator: str, results: Results) -> Iterator[tuple[str, str, CheckResult]]:
-    """Key of the override, name of the specialization and result of each check of raised code."""
-    if operator not in results.translations:
-        return
-    plan = results.translations[operator].plan
-    for key, result in results.checks.items():
-        if key.operator == operator:
-            check = plan.kernels[key.kernel].entries[key.entry].checks[key.check]
-            yield from ((f.override, check.specialization.name, result) for f in check.filled if f.kind == "raised")
-
-
-def _reasons(operator: str, lost: Sequence[Override], results: Results) -> Iterator[Diagnostic]:
-    """Why overrides weren't kept: what has no form, or what came out different."""
-    if operator not in results.translations:
-        return
-    plan = results.translations[operator].plan
-    keys = {(o.kernel, o.specialization) for o in lost}
-    for key, result in results.checks.items():
-        kernel = plan.kernels[key.kernel] if key.operator == operator else None
-        if kernel is None:
-            continue
-        check = kernel.entries[key.entry].checks[key.check]
-        if (f"{operator}.{kernel.name}", specialization_digest(check.specialization)) in keys:
-            yield from (d for d in result.diagnostics if check.filled or d.code == REFUSED)
-
-
-def _write(opened: Opened, accepted: dict[str, tuple[Override, ...]], results: Results) -> None:
+def _write(opened: Opened, accepted: Overrides, results: Results) -> None:
     """Write the overrides, in the place of older ones for the same, then the operators that were translated."""
     folder = overrides_folder(opened.folder.path)
-    new = [one for found in accepted.values() for one in found]
-    for one in new:
-        write_whole(folder / f"{one.key}.toml", one.to_toml())
-    stands_for = {(o.kernel, o.specialization) for o in new}
+    new = {one.key: one for found in accepted.values() for one in found}
+    for key, one in new.items():
+        write_whole(folder / f"{key}.toml", one.to_toml())
+    stands_for = {(o.kernel, o.specialization) for o in new.values()}
     for old in opened.overrides:
-        if (
-            old.kind == "raised"
-            and (old.kernel, old.specialization) in stands_for
-            and old.key not in {o.key for o in new}
-        ):
+        if old.kind == "raised" and (old.kernel, old.specialization) in stands_for and old.key not in new:
             (folder / f"{old.key}.toml").unlink(missing_ok=True)
     if new:
         opened.folder.write(list(results.translations.values()), toolkit.versions(), render_crate_files)

@@ -18,7 +18,7 @@ from transpiler.emit.uses import Uses
 from transpiler.ir import rust
 from transpiler.ir.construct import Construct, FilledSite, HoleSite
 from transpiler.ir.symbolic import Sym, lit
-from transpiler.ir.tir import EFFECTS, Block, CallSite, Condition, Kernel, Op, Value
+from transpiler.ir.tir import EFFECTS, RAISED, Block, CallSite, Condition, Kernel, Op, Value
 from transpiler.ir.types import PtrTy, TensorTy, TileTy, Type
 from transpiler.select.forms import instantiate
 from transpiler.select.params import keys, parameters
@@ -248,7 +248,7 @@ class Lowering:
     def written(self, op: Op) -> None:
         """Record an operation that is written without a row of the table of forms."""
         key = f"{op.attrs['access']}, as a function" if op.opcode == "access_tile" else op.opcode
-        if key in WRITTEN:
+        if key in WRITTEN and op.rule != RAISED:
             self.functions.trace.add("form", key, op.span, op.rule)
 
     def form(self, op: Op) -> None:
@@ -257,7 +257,8 @@ class Lowering:
         if row is None:
             self.unmapped(op, "E0601", f"`{op.opcode}` has no Rust form with these attributes: {_attributes(op)}")
             return
-        self.functions.trace.add("form", row.key, op.span, op.rule)
+        if op.rule != RAISED:
+            self.functions.trace.add("form", row.key, op.span, op.rule)
         if row.body:
             from transpiler.emit.inline import write_body
 

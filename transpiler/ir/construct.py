@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from transpiler.diagnostics import Diagnostic
+from transpiler.diagnostics import Diagnostic, Span
 from transpiler.ir import rust
 
+if TYPE_CHECKING:
+    from transpiler.ir.tir import Op, Value
+
+RAISED_MODEL = "reference"
+"""Who wrote what was made of the reference's Tile IR."""
 ConstructKind = Literal["call", "operation", "statement", "other"]
 """``call``: a callee or attribute without a row of the rule table; ``operation``: an operation of TIR without a form;
 ``statement``: a statement without a meaning; ``other``: what a piece of Rust in its place can't mend."""
@@ -96,3 +101,17 @@ class FilledSite:
 
 Fragments = Mapping[str, Fragment]
 """Fragments by the digest of their construct: what selection is given beside its tables."""
+
+
+@dataclass(frozen=True)
+class RaisedCall:
+    """What a call becomes that the reference's own operations fill: the Hole, its override's key, and the program."""
+
+    construct: Construct
+    key: str
+    ops: tuple[Op, ...]
+    results: tuple[Value, ...]
+
+
+Filler = Callable[[Construct, Sequence["Value"], "Span"], RaisedCall | None]
+"""Fills a call without a rule from the reference's Tile IR; None where it has nothing for it."""

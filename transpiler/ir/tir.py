@@ -68,6 +68,8 @@ EFFECTS = frozenset(
     {"store_view", "store_ptr", "atomic_rmw", "atomic_cas", "atomic_red_view", "print", "assert", "gdc_wait",
      "gdc_launch", "hole"}
 )  # fmt: skip
+RAISED = "raised"
+"""The rule of operations that no rule made: they were lifted from the reference's Tile IR."""
 TERMINATORS = frozenset({"continue", "break", "yield", "return"})
 
 

@@ -66,7 +66,7 @@ def raise_kernel(entry: Entry, about: About, spec: Specialization, target: str) 
         scalars={n: DType(p.dtype) for n, p in spec.params.items() if isinstance(p, ScalarSpec)},
         constants={n: p.value for n, p in spec.params.items() if isinstance(p, ConstantSpec)},
         body=lifted,
-        conditions=tuple(_conditions(spec, divisors=bool(low.stated))),
+        conditions=tuple(exact_conditions(spec, divisors=bool(low.stated))),
         hints=about.hints,
         dtype_class=dict.fromkeys(arrays, ""),
         docstring=about.docstring,
@@ -100,7 +100,7 @@ def _note_uses(kernel: Kernel) -> None:
         kernel.arrays[name] = replace(use, used=v in used, viewed=v in viewed)
 
 
-def _conditions(spec: Specialization, *, divisors: bool) -> Iterable[Condition]:
+def exact_conditions(spec: Specialization, *, divisors: bool) -> Iterable[Condition]:
     """That a launch is this specialization: dtypes, ranks, constants, what is baked in, and the divisors relied on."""
     for leaf, value in leaf_values(spec).items():
         op, *args = leaf
@@ -129,4 +129,4 @@ def closure_names(closure: Closure) -> Names:
     return author_names((m.display, s.line, s.text) for m in closure.modules for s in m.segments)
 
 
-__all__ = ["About", "author_names", "closure_names", "raise_kernel"]
+__all__ = ["About", "author_names", "closure_names", "exact_conditions", "raise_kernel"]

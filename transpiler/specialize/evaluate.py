@@ -12,7 +12,7 @@ from typing import Any
 from transpiler.diagnostics import Diagnostic, Span, TranspileError
 from transpiler.ir import hir
 from transpiler.ir import symbolic as sy
-from transpiler.ir.construct import Construct, FilledSite, Fragments, HoleSite
+from transpiler.ir.construct import Construct, FilledSite, Filler, Fragments, HoleSite
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import CallSite, Docs, Value
 from transpiler.ir.trace import RuleTrace
@@ -71,6 +71,8 @@ class Evaluator(Builder):
         self.program = program
         self.table = table
         self.fragments = fragments
+        self.filler: Filler | None = None
+        """Fills calls from the reference's Tile IR: then nothing is generic, as that is for one specialization."""
         self.holes: list[Diagnostic] = []
         self.hole_sites: list[HoleSite] = []
         self.filled: list[FilledSite] = []

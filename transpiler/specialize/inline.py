@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from transpiler.ir.construct import Construct, FilledSite, Fragment, ResultType
+from transpiler.ir.construct import RAISED_MODEL, Construct, FilledSite, Fragment, RaisedCall, ResultType
 from transpiler.ir.tir import Value
 from transpiler.ir.types import DTYPE_TABLE, Dim, DType, PtrTy, Shape, TensorTy, TileTy, Type, dim
 from transpiler.specialize.values import ArrayVal, Const, DTypeVal, HoleError, Ref, TupleVal, Val, describe
@@ -20,6 +20,10 @@ def unmapped(
     """A call without a rule: what an override says, else a Hole."""
     construct, operands = _call(ev, callee, args, kwargs)
     fragment = ev.fragments.get(construct.digest)
+    if fragment is None and ev.filler is not None:
+        made = ev.filler(construct, operands, ev.span)
+        if made is not None:
+            return _raised(ev, made)
     if fragment is None:
         inputs = tuple((v.name_in(ev.site), str(v.ty)) for v in operands)
         raise HoleError(code, message, ev.span, help, construct=construct, inputs=inputs)
@@ -29,6 +33,15 @@ def unmapped(
     ev.filled.append(FilledSite(construct, fragment.key, fragment.model, ev.span.file, ev.span.line))
     ev.trace.add("override", fragment.key, ev.span)
     return inlined(ev, fragment, operands)
+
+
+def _raised(ev: Evaluator, made: RaisedCall) -> Val:
+    """Append the reference's own operations; returns what the call gives."""
+    for op in made.ops:
+        op.site, op.statement, op.span = ev.site, ev.statement, ev.span
+        ev.block.ops.append(op)
+    ev.filled.append(FilledSite(made.construct, made.key, RAISED_MODEL, ev.span.file, ev.span.line, "raised"))
+    return made.results[0] if len(made.results) == 1 else TupleVal(made.results)
 
 
 def inlined(ev: Evaluator, fragment: Fragment, operands: Sequence[Value]) -> Val:

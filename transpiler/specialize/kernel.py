@@ -8,7 +8,7 @@ from typing import Any
 from transpiler.diagnostics import error
 from transpiler.ir import hir
 from transpiler.ir import symbolic as sy
-from transpiler.ir.construct import Fragments
+from transpiler.ir.construct import Filler, Fragments
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import ArrayUse, Condition, Kernel, Op, Value, walk
 from transpiler.ir.types import GENERIC_CLASS, I64, DType, TensorTy, TileTy
@@ -24,9 +24,10 @@ _ENCLOSING = "E0231"  # a variable of an enclosing function
 
 
 def specialize(
-    program: hir.Program, name: str, spec: Specialization, table: Table, fragments: Fragments | None = None
-) -> Kernel:
-    """Partially evaluate kernel ``name`` of ``program`` for ``spec``.
+    program: hir.Program, name: str, spec: Specialization, table: Table, fragments: Fragments | None = None,
+    filler: Filler | None = None,
+) -> Kernel:  # fmt: skip
+    """Partially evaluate kernel ``name`` of ``program`` for ``spec``; with a ``filler`` nothing of it stays generic.
 
     Unmapped constructs become ``hole`` operations and ``Kernel.holes``, those that ``fragments`` has Rust for
     ``rust`` operations and ``Kernel.filled``.  Raises TranspileError
@@ -40,7 +41,7 @@ def specialize(
     once: frozenset[tuple[str, str]] = frozenset()
     while True:
         ev = Evaluator(program, table, fragments or {})
-        ev.span, ev.once = function.span, once
+        ev.span, ev.once, ev.filler = function.span, once, filler
         env = _bind(ev, function, spec)
         try:
             run_function(ev, function, env)
@@ -86,7 +87,8 @@ def _argument(ev: Evaluator, param: hir.Param, p: ParamSpec) -> Val:
         case ScalarSpec():
             return _named(ev.emit("scalar", (), (TileTy(DType(p.dtype)),), name=name), name)
         case ConstantSpec():
-            return Const(_FLOAT_TEXT.get(p.value, p.value) if isinstance(p.value, str) else p.value, sy.param(name))
+            value = _FLOAT_TEXT.get(p.value, p.value) if isinstance(p.value, str) else p.value
+            return Const(value, sy.param(name) if ev.filler is None else sy.lit(value))
         case _:
             return _list(ev, name, p)
 
@@ -131,6 +133,8 @@ def _array(ev: Evaluator, name: str, p: ArraySpec, compile_time: frozenset[tuple
     dtype = DType(p.dtype, name if generic else None)
     if not generic:
         ev.decide_equal(Sym("dtype", (name,)), sy.lit(p.dtype), True)
+    elif ev.filler is not None:
+        dtype = ev.fix(dtype)
     tensor = _named(ev.emit("tensor", (), (TensorTy(dtype, p.ndim),), name=name), name)
     return ArrayVal(tensor, dtype, p.ndim, name, p.shape_constant, p.stride_constant, may_alias=p.may_alias_internally,
                     compile_time=compile_time)  # fmt: skip
@@ -145,6 +149,8 @@ def _list(ev: Evaluator, name: str, p: ListSpec) -> ListVal:
     dtype = DType(e.dtype, name if generic else None)
     if not generic:
         ev.decide_equal(Sym("dtype", (name,)), sy.lit(e.dtype), True)
+    elif ev.filler is not None:
+        dtype = ev.fix(dtype)
     table = _named(ev.emit("tensor", (), (TensorTy(I64, 2),), name=name), name)
     return ListVal(table, dtype, e.ndim, name, e.shape_constant, e.stride_constant, p.elements_may_alias)
 
