@@ -24,6 +24,7 @@ from transpiler.verify import CheckTask
 from transpiler.workers import Crash
 
 MAX_TOKENS = 5_000
+"""Of the first question, instructions included."""
 _MAX_LINES = 40
 
 
@@ -114,10 +115,10 @@ def digested(task: HoleTask) -> HoleTask:
 
 def _fitted(task: HoleTask) -> HoleTask:
     """Leave out what matters least until the task has no more than MAX_TOKENS tokens."""
-    from transpiler.agents.prompt import task_text
+    from transpiler.agents.prompt import first_prompt
 
     def small(one: HoleTask) -> bool:
-        return tokens.count(task_text(one)) <= MAX_TOKENS
+        return tokens.count(first_prompt(one).whole) <= MAX_TOKENS
 
     for part in ("specializations", "signatures", "reference"):
         while not small(task) and len(getattr(task, part)) > 1:

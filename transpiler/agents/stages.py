@@ -102,7 +102,7 @@ def analyst(run: Run, desk: Desk) -> Verdict:
         if problem is not None and problem.code in TRANSIENT:
             return AnalystVerdict(outcome="environment_broken", detail=detail)
         return AnalystVerdict(outcome="reference_refused" if found.rejected else "not_fillable", detail=detail)
-    size = tokens.count(first_prompt(found.task).text)
+    size = tokens.count(first_prompt(found.task).whole)
     return AnalystVerdict(outcome="ready" if size <= MAX_TOKENS else "too_large", tokens=size)
 
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 ENCODING = "o200k_base"
 BYTES_A_TOKEN = 2.5
-"""Measured on the tasks of tests/test_agents_tasks.py: one token of o200k_base is 3.0 bytes or more."""
+"""Of 381 tasks for 102 rows (docs/agents.md) none had less than 2.65 bytes a token of o200k_base."""
 
 
 class _Encoder(Protocol):
