@@ -53,7 +53,8 @@ class Filler:
         self.ended = ""
         self._job = job
         self._rules = job.selection.digest
-        self._known = tuple(o for o in job.selection.overrides if o.rules == self._rules)
+        # raised overrides would hide the Holes; where both fill one, Rust that somebody wrote goes first
+        self._known = tuple(o for o in job.selection.overrides if o.rules == self._rules and o.kind == "rust")
         self._stale = [o for o in job.selection.overrides if o.rules != self._rules and o.kind == "rust"]
         self._translations: dict[tuple[Override, ...], Translation] = {}
 

@@ -131,6 +131,7 @@ def _operator(
             verdict=kernel.verdict,
             entries=sum(1 for entry in kernel.entries if entry.name),
             checks=_in_order(Counter(check.verdict for check in kernel.checks())),
+            raised=sum(bool(check.raised) for check in kernel.checks()),
             machine_code=_sum({arch: {outcome: 1}} for check in kernel.checks()
                               for arch, outcome in check.machine_code.items()),
             rules=dict(sorted(trace.names("rule").items())),
@@ -299,12 +300,17 @@ def _equivalence_rows(proofs: dict[str, _Proofs]) -> list[EquivalenceRow]:
     return rows
 
 
+def _standing(kernel: KernelCoverage) -> str:
+    """A kernel's verdict; what is proved of raised code isn't a success of the rules."""
+    return "raised" if kernel.raised and kernel.verdict in ("proved", "tested") else kernel.verdict or "none"
+
+
 def _totals(
     report: Report, operators: Sequence[OperatorCoverage], rules: Sequence[RuleRow],
     constructs: Sequence[ConstructRow], forms: Sequence[FormRow], holes: Sequence[HoleKindRow],
 ) -> CoverageTotals:  # fmt: skip
     kernels = [kernel for one in operators for kernel in one.kernels]
-    verdicts: Counter[str] = Counter(kernel.verdict or "none" for kernel in kernels)
+    verdicts: Counter[str] = Counter(map(_standing, kernels))
     checks = Counter[Verdict]()
     for kernel in kernels:
         checks.update(kernel.checks)
@@ -316,7 +322,7 @@ def _totals(
         kernels=len(kernels),
         entries=sum(kernel.entries for kernel in kernels),
         checks=report.totals.checks,
-        kernels_by_verdict={v: verdicts[v] for v in (*SEVERITY_ORDER, "none") if verdicts[v]},
+        kernels_by_verdict={v: verdicts[v] for v in (*SEVERITY_ORDER, "raised", "none") if verdicts[v]},
         checks_by_verdict=_in_order(checks),
         rules=len(exact),
         rules_unsupported=len(rules) - len(exact),

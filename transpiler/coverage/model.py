@@ -30,6 +30,7 @@ class KernelCoverage(_Model):
     verdict: Verdict | None = Field(description="the worst verdict of its checks; null when it has none")
     entries: int
     checks: dict[Verdict, int] = Field(description="how many checks have each verdict")
+    raised: int = Field(description="checks of code that was made from the reference's Tile IR, not by rules")
     machine_code: dict[str, dict[MachineCode, int]] = Field(description="by architecture; empty without --cubin")
     rules: dict[str, int]
     constructs: dict[str, int]
@@ -132,7 +133,11 @@ class EquivalenceRow(_Row):
 
 
 class CoverageTotals(_Model):
-    """Counts. ``kernels_by_verdict`` has "none" for kernels without checks; ``names`` are cuda.tile's public ones."""
+    """Counts; ``names`` are cuda.tile's public ones.
+
+    ``kernels_by_verdict`` has "none" for kernels without checks, and "raised" for kernels that are proved or tested but
+    that no rules translated.
+    """
 
     operators: int
     kernels: int
