@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import agents_bench as ab
 import pytest
@@ -30,8 +31,32 @@ GOOD, WRONG = "exp2($0, ftz::Disabled)", "exp($0)"
 MODELS: tuple[type[Model], ...] = (
     v.AnalystVerdict, v.WriterVerdict, v.ParserVerdict, v.CompilerVerdict, v.ComparisonVerdict, v.ValidatorVerdict
 )  # fmt: skip
-REACHED: set[tuple[Stage, str]] = set()
-"""What the tests of this file have reached; the last one compares it with the table."""
+REACHED: set[str] = set()
+"""The states that the running test has reached, as ``stage: outcome``."""
+DECLARED: set[str] = set()
+"""What the tests of this file say that they reach, and are held to; together that is the table."""
+
+
+def reaches(*states: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Declare the states that a test reaches, and hold it to that."""
+    DECLARED.update(states)
+
+    def wrap(test: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def run(*args: object, **kwargs: object) -> None:
+            REACHED.clear()
+            test(*args, **kwargs)
+            assert set(states) <= REACHED
+
+        return run
+
+    return wrap
+
+
+def declared(rows: Sequence[Any], state: Callable[[Any], str]) -> Sequence[Any]:
+    """The rows of a parametrized test whose every case asserts that it reaches its state."""
+    DECLARED.update(map(state, rows))
+    return rows
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +77,7 @@ def fill(
     transcript = Transcript(out / "_agents" / "transcript.jsonl", fresh=fresh)
 
     def told(_run: Run, verdict: Verdict) -> None:
-        REACHED.add((verdict.stage, verdict.outcome))
+        REACHED.add(f"{verdict.stage}: {verdict.outcome}")
 
     tools = Tools(out, bench, client, budget or Budget(), transcript, told)  # type: ignore[arg-type]
     filler = Filler(job or exp2_job(), tools)
@@ -109,6 +134,14 @@ def test_no_course_is_endless() -> None:
 # -- outcomes ---------------------------------------------------------------------------------------------
 
 
+@reaches(
+    "analyst: ready",
+    "writer: answered",
+    "parser: well_formed",
+    "compiler: compiled",
+    "comparison: proved",
+    "validator: accepted",
+)
 def test_a_good_answer(bench: Bench, tmp_path: Path) -> None:
     filler = fill(tmp_path, bench, ab.ScriptedClient(any=[ab.answered(GOOD)]))
     assert outcomes(filler) == [
@@ -120,6 +153,7 @@ def test_a_good_answer(bench: Bench, tmp_path: Path) -> None:
     assert files(tmp_path) == [f"_overrides/{run.override.key}.toml"]
 
 
+@reaches("comparison: differs")
 def test_a_wrong_answer_is_repaired_with_the_difference(bench: Bench, tmp_path: Path) -> None:
     client = ab.ScriptedClient(any=[ab.answered(WRONG), ab.answered(GOOD)])
     filler = fill(tmp_path, bench, client)
@@ -129,6 +163,7 @@ def test_a_wrong_answer_is_repaired_with_the_difference(bench: Bench, tmp_path: 
     assert WRONG in client.asked[1].text
 
 
+@reaches("compiler: does_not_compile")
 def test_an_answer_that_does_not_compile_is_written_again(bench: Bench, tmp_path: Path) -> None:
     client = ab.ScriptedClient(any=[ab.answered("exp2($0)"), ab.answered(GOOD)])
     filler = fill(tmp_path, bench, client)
@@ -136,6 +171,7 @@ def test_an_answer_that_does_not_compile_is_written_again(bench: Bench, tmp_path
     assert [p.kind for p in client.asked] == ["write", "write"]
 
 
+@reaches("writer: malformed")
 def test_malformed_text_is_asked_for_again_once(bench: Bench, tmp_path: Path) -> None:
     client = ab.ScriptedClient(any=[ClientReply(malformed="no block", tokens=10), ab.answered(GOOD)])
     filler = fill(tmp_path, bench, client)
@@ -158,6 +194,7 @@ def test_malformed_text_is_asked_for_again_once(bench: Bench, tmp_path: Path) ->
         "",
     ],
 )  # fmt: skip
+@reaches("parser: refused")
 def test_hostile_answers_are_refused_unread(bench: Bench, tmp_path: Path, hostile: str) -> None:
     filler = fill(tmp_path, bench, ab.ScriptedClient(any=[ab.answered(hostile)]))
     assert set(outcomes(filler)[1:]) == {"writer: answered", "parser: refused"}
@@ -173,6 +210,7 @@ def test_types_that_are_not_the_operands_are_refused(bench: Bench, tmp_path: Pat
         assert "parser: refused" in outcomes(filler)
 
 
+@reaches("writer: declined")
 def test_a_client_may_decline(bench: Bench, tmp_path: Path) -> None:
     from transpiler.agents.verdicts import Reply
 
@@ -183,9 +221,16 @@ def test_a_client_may_decline(bench: Bench, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("trouble", "stop", "ends"),
-    [("too_slow", "questions spent", False), ("unreachable", "client unreachable", True),
-     ("waiting", "waiting for an answer", False), ("budget_spent", "budget spent", False)],
-)  # fmt: skip
+    declared(
+        [
+            ("too_slow", "questions spent", False),
+            ("unreachable", "client unreachable", True),
+            ("waiting", "waiting for an answer", False),
+            ("budget_spent", "budget spent", False),
+        ],
+        lambda row: f"writer: {row[0]}",
+    ),
+)
 def test_client_trouble(bench: Bench, tmp_path: Path, trouble: str, stop: str, ends: bool) -> None:
     client = ab.ScriptedClient(any=[ClientError(trouble, "trouble", 7)])  # type: ignore[arg-type]
     filler = fill(tmp_path, bench, client)
@@ -194,6 +239,7 @@ def test_client_trouble(bench: Bench, tmp_path: Path, trouble: str, stop: str, e
     assert files(tmp_path) == []
 
 
+@reaches("analyst: reference_refused")
 def test_the_reference_may_refuse(bench: Bench, tmp_path: Path) -> None:
     """A kernel that cuda-tile itself doesn't take: there is nothing to fill, and nobody is asked."""
     source = _kernel(tmp_path, "power = ct.exp2(tile)\n    broken = ct.reshape(power, (3, 5))",
@@ -213,12 +259,14 @@ def _kernel(folder: Path, lines: str, stored: str, name: str = "call_exp2") -> P
     return source
 
 
+@reaches("analyst: not_fillable")
 def test_what_rust_in_its_place_cannot_mend(bench: Bench, tmp_path: Path) -> None:
     source = _kernel(tmp_path, "with open('x'):\n        pass", "tile")
     filler = fill(tmp_path / "out", bench, ab.ScriptedClient(any=[ab.answered(GOOD)]), exp2_job(source))
     assert outcomes(filler) == ["analyst: not_fillable"] and reason(filler) == "not fillable"
 
 
+@reaches("analyst: too_large")
 def test_a_task_that_is_too_large_is_not_asked(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(analyst, "MAX_TOKENS", 20)
     monkeypatch.setattr(stages, "MAX_TOKENS", 20)
@@ -246,15 +294,18 @@ def _broken(code: str) -> CheckResult:
 
 @pytest.mark.parametrize(
     ("plays", "last", "stop"),
-    [
-        ({"reference": _broken("E0213")}, "analyst: environment_broken", "environment broken"),
-        ({"reference": Crash("killed")}, "analyst: environment_broken", "environment broken"),
-        ({"compile": Crash("killed by signal 9")}, "compiler: over_limits", "questions spent"),
-        ({"check": Crash("it took more than 60 s")}, "comparison: over_limits", "questions spent"),
-        ({"check": _broken("E0652")}, "comparison: environment_broken", "environment broken"),
-        ({"check": CheckResult("rejected")}, "comparison: reference_refused", "reference refused"),
-        ({"check": CheckResult("tested")}, "validator: accepted", "accepted"),
-    ],
+    declared(
+        [
+            ({"reference": _broken("E0213")}, "analyst: environment_broken", "environment broken"),
+            ({"reference": Crash("killed")}, "analyst: environment_broken", "environment broken"),
+            ({"compile": Crash("killed by signal 9")}, "compiler: over_limits", "questions spent"),
+            ({"check": Crash("it took more than 60 s")}, "comparison: over_limits", "questions spent"),
+            ({"check": _broken("E0652")}, "comparison: environment_broken", "environment broken"),
+            ({"check": CheckResult("rejected")}, "comparison: reference_refused", "reference refused"),
+            ({"check": CheckResult("tested")}, "validator: accepted", "accepted"),
+        ],
+        lambda row: str(row[1]),
+    ),
 )
 def test_verdicts_of_the_bench(bench: Bench, tmp_path: Path, plays: dict[str, object], last: str, stop: str) -> None:
     filler = fill(tmp_path, PlayedBench(bench, **plays), ab.ScriptedClient(any=[ab.answered(GOOD)]))
@@ -265,6 +316,7 @@ def test_verdicts_of_the_bench(bench: Bench, tmp_path: Path, plays: dict[str, ob
         assert run.override.evidence.verdict == "tested"
 
 
+@reaches("comparison: tested")
 def test_what_differs_but_agrees_when_executed_is_tested(bench: Bench, tmp_path: Path) -> None:
     """Only when all questions are spent; here twice the tile halved is the tile, which the judge doesn't know."""
     source = _kernel(tmp_path, "power = ct.exp2(tile)", "power")
@@ -283,6 +335,7 @@ def test_limits_end_the_process_and_not_the_run(tmp_path: Path) -> None:
     assert outcomes(filler) == ["analyst: environment_broken"] and filler.ended == "environment broken"
 
 
+@reaches("validator: not_reproducible")
 def test_a_file_that_does_not_reproduce(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is written has to give the same program again: here the writer of files loses the Rust."""
     real = Override.to_toml
@@ -301,6 +354,7 @@ def two_holes() -> OperatorJob:
 TAN, MAX = ab.answered("tan($0)"), ab.answered("maxf($0, $1, nan::Disabled, ftz::Disabled)")
 
 
+@reaches("compiler: incomplete")
 def test_holes_of_one_kernel_are_accepted_together(bench: Bench, tmp_path: Path) -> None:
     filler = fill(tmp_path, bench, ab.ScriptedClient(cuda__tile__tan=[TAN], maxf=[MAX]), two_holes())
     first, second = filler.runs.values()
@@ -430,8 +484,5 @@ def test_a_comment_that_injects_changes_nothing_but_its_own_text(bench: Bench, t
     assert "parser: refused" in outcomes(second) and reason(second) == "accepted"
 
 
-def test_every_state_was_reached() -> None:
-    """The tests above, together; alone this one says nothing."""
-    if (Stage.validator, "accepted") not in REACHED:
-        pytest.skip("needs the other tests of this file, in one process")
-    assert set(ROUTES) - REACHED == set()
+def test_for_every_state_there_is_a_test() -> None:
+    assert {f"{stage}: {outcome}" for stage, outcome in ROUTES} == DECLARED

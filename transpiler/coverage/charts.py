@@ -37,7 +37,7 @@ def _verdicts(found: Coverage) -> Chart | None:
     counts = found.totals.kernels_by_verdict
     if not counts:
         return None
-    shown = [verdict for verdict in (*SEVERITY_ORDER, "none") if verdict in counts]
+    shown = [verdict for verdict in (*SEVERITY_ORDER, "raised", "none") if verdict in counts]
     chart = _chart(pygal.Pie, "verdicts", [f"var(--{verdict})" for verdict in shown], 250, inner_radius=0.62)
     for verdict in shown:
         chart.add(f"{'not checked' if verdict == 'none' else verdict} {counts[verdict]}", counts[verdict])
