@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -114,7 +115,7 @@ def _array(
     count = 1 + sum((size - 1) * abs(stride) for size, stride in zip(shape, strides, strict=True))
     if 0 in shape:
         count = 0
-    content = fill(dtype, count, plan, values, rng)
+    content = fill(dtype, count, plan, values, rng, name)
     address = memory.allocate(name, content)
     layouts[name] = tuple(shape), tuple(strides)
     return [address, *shape, *strides]
@@ -139,14 +140,14 @@ def _strides(array: ArraySpec, shape: Sequence[int], itemsize: int, *, padded: b
     return strides
 
 
-def fill(dtype: Any, count: int, plan: Plan, values: Values, rng: np.random.Generator) -> Array:
+def fill(dtype: Any, count: int, plan: Plan, values: Values, rng: np.random.Generator, name: str = "") -> Array:
     """Content: floats around 0, some of them special in the ``edge`` profile; integers as the plan says."""
     if count > _PERIOD:
-        return np.resize(fill(dtype, _PERIOD, plan, values, rng), count)
+        return np.resize(fill(dtype, _PERIOD, plan, values, rng, name), count)
     if dtype == np.bool_:
         return rng.integers(0, 2, count).astype(dtype)
     if dtype.kind in "iu":
-        return _integers(dtype, count, plan, rng)
+        return _integers(dtype, count, plan, rng, name)
     content = rng.standard_normal(count).astype(np.float32)
     if dtype.name == "float8_e8m0fnu":
         content = np.exp2(np.round(content)).astype(np.float32)
@@ -158,11 +159,16 @@ def fill(dtype: Any, count: int, plan: Plan, values: Values, rng: np.random.Gene
     return content
 
 
-def _integers(dtype: Any, count: int, plan: Plan, rng: np.random.Generator) -> Array:
-    """Numbers that may be used as indices: from 0 to below the plan's bound."""
+def _integers(dtype: Any, count: int, plan: Plan, rng: np.random.Generator, name: str) -> Array:
+    """Numbers that may be used as indices: from 0 to below the plan's bound; or segments, where each begins and how
+    long they are, told apart by the array's name."""
     most = min(max(1, plan.most), int(np.iinfo(dtype).max))
     if plan.integers == "zeros":
         return np.zeros(count, dtype)
+    if plan.integers == "segments" and re.search("off|indptr|cu_|cumsum|start", name.lower()):
+        return np.minimum(np.arange(count) * most, np.iinfo(dtype).max).astype(dtype)
+    if plan.integers == "segments":
+        return np.full(count, most, dtype)
     if plan.integers == "counts":
         return np.full(count, most - 1, dtype)
     content = rng.integers(0, most, count)

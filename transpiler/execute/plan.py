@@ -12,7 +12,7 @@ from transpiler.spec import ArraySpec, ListSpec, ScalarSpec, Specialization
 from transpiler.tileir.model import Entry
 
 Shape = Literal["normal", "ragged", "one", "empty"]
-Integers = Literal["small", "sorted", "zeros", "counts"]
+Integers = Literal["small", "sorted", "zeros", "counts", "segments"]
 Axis = tuple[str, int]
 _MOST_ELEMENTS = 1 << 18
 

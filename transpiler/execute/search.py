@@ -44,7 +44,7 @@ class Setting:
     rules: Mapping[str, Rule]
     integers: Integers = "small"
     most: str = "2"
-    """The bound of integer arrays, a rule."""
+    """The bound of integer arrays, a rule; "several" is eight times the largest size."""
     unknown: int = 16
     factor: int = 1
 
@@ -143,7 +143,10 @@ class Search:
         indices = any(isinstance(p, ArraySpec) and p.dtype.startswith(("int", "uint")) for p in arrays)
         fillings: list[tuple[Integers, str]] = [("small", "2")]
         if indices:
-            fillings += [("counts", "largest"), ("sorted", "largest"), ("zeros", "1"), ("counts", "2")]
+            fillings += [
+                ("segments", "smallest"), ("segments", "largest"), ("counts", "largest"), ("sorted", "largest"),
+                ("zeros", "1"), ("counts", "2"), ("segments", "several"),
+            ]  # fmt: skip
         rules = _RULES if self._numbers else ("largest",)
         for unknown in (16, 64, 4):
             for integers, most in fillings:
@@ -158,6 +161,8 @@ class Search:
         def number(rule: Rule) -> int:
             if rule == "largest":
                 return max(free)
+            if rule == "several":
+                return 8 * max(free)
             return min((s for s in free if s > 1), default=max(free)) if rule == "smallest" else int(rule)
 
         scalars: dict[str, int | float] = {
