@@ -187,3 +187,18 @@ def test_equal_findings_are_counted_and_keep_their_source_line() -> None:
     (found,) = interpret(parse_entry(text), arguments, (3, 1, 1), memory).findings
     assert found.count == 3 and found.loc is not None and (found.loc.file, found.loc.line) == ("k.py", 5)
     assert found.needs == ("p", -1, 9)
+
+
+def test_one_store_that_writes_an_element_twice() -> None:
+    """Which of two different values stays is open; the same value twice is no matter."""
+    body = """
+        %one = reshape %p : tile<ptr<f32>> -> tile<1xptr<f32>>
+        %all = broadcast %one : tile<1xptr<f32>> -> tile<4xptr<f32>>
+        %i = constant <i32: [0, 1, 1, 3]> : tile<4xi32>
+        %v = constant <f32: [0.0, 1.0, 2.0, 3.0]> : tile<4xf32>
+        %a = offset %all, %i : tile<4xptr<f32>>, tile<4xi32> -> tile<4xptr<f32>>
+        %s = store_ptr_tko weak %a, %v : tile<4xptr<f32>>, tile<4xf32> -> token
+    """
+    assert findings(execute(body)) == [("race", "store_ptr_tko", 7)]
+    assert execute(body.replace("1.0, 2.0", "2.0, 2.0")).findings == ()
+    assert execute(body.replace("0, 1, 1, 3", "3, 1, 0, 2")).findings == ()

@@ -144,10 +144,22 @@ class Machine:
             inside, positions, index = self.locate(op, part, element, "write")
             if inside is None:
                 continue
-            _view(inside, element)[index] = given if positions is None else given[positions]
+            written = given if positions is None else given[positions]
+            if self.races.enabled and self._twice(index, written):
+                self.report("race", op, f"writes an element of `{inside.name}` twice, with different values")
+            _view(inside, element)[index] = written
             self.mark(op, inside, index, element)
             self.order(op, access, inside, index, element, token)
         return token | access.bit
+
+    @staticmethod
+    def _twice(index: Array, values: Array) -> bool:
+        """Whether an index comes twice with different bits: which one stays is open."""
+        if index.size < 2 or (index[1:] > index[:-1]).all():
+            return False
+        order = np.argsort(index, kind="stable")
+        at, bits = index[order], np.ascontiguousarray(values[order]).view(f"u{values.dtype.itemsize}")
+        return bool(((at[1:] == at[:-1]) & (bits[1:] != bits[:-1])).any())
 
     def mark(self, op: Op, allocation: Allocation, index: Array, element: str) -> None:
         """Remember that elements were written."""

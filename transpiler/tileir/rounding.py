@@ -14,7 +14,16 @@ from transpiler.tileir.ops.lazy import ml_dtypes, np
 
 Array = Any
 _TINY = {"f32": 2.0**-126, "f64": 2.0**-1022, "f16": 2.0**-14, "bf16": 2.0**-126}
-_LEAST = {"f16": -24, "bf16": -133, "f32": -149, "tf32": -136, "f8E4M3FN": -9, "f8E5M2": -16, "f4E2M1FN": -1}
+_LEAST = {
+    "f16": -24,
+    "bf16": -133,
+    "f32": -149,
+    "tf32": -136,
+    "f8E4M3FN": -9,
+    "f8E5M2": -16,
+    "f4E2M1FN": -1,
+    "f8E8M0FNU": -127,
+}
 """The exponent of the least positive number."""
 
 

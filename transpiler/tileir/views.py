@@ -31,7 +31,7 @@ class ViewType:
     kind: ViewKind
     tile: tuple[int, ...]
     steps: tuple[int, ...]
-    """How far apart tiles with neighbouring indices start."""
+    """How far apart tiles with neighbouring indices start: the tile's size, what the type says, or one element."""
     dims: tuple[int, ...]
     padding: str
     sparse: int
@@ -164,6 +164,8 @@ def view_type(text: str) -> ViewType:
         raise not_executable(text)
     tile = _numbers(fields["tile"].replace("x", ","))
     steps = _numbers(fields["traversal_strides"]) if "traversal_strides" in fields else tile
+    if "sparse_dim" in fields:  # the other dimensions are indexed by where a tile begins
+        steps = (1,) * len(tile)
     dims = _numbers(fields["dim_map"]) if "dim_map" in fields else tuple(range(len(tile)))
     return ViewType(kind, tile, steps, dims, fields.get("padding_value", ""), int(fields.get("sparse_dim", -1)),
                     tensor_type(fields["tensor"]))  # fmt: skip

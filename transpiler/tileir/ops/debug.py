@@ -13,8 +13,14 @@ Array = Any
 _FORMAT = re.compile(r"%%|%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z|j|t)?[diuoxXeEfFgGaAcsp]")
 
 
+_ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2}|.)")
+
+
 def _unquoted(text: str) -> str:
-    return text[1:-1].encode().decode("unicode_escape") if text.startswith('"') else text
+    """A printed string's text: ``\\0A`` is a character by its number, ``\\"`` the character itself."""
+    if not text.startswith('"'):
+        return text
+    return _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if len(m[1]) == 2 else m[1], text[1:-1])
 
 
 def _print(site: Site) -> Function:
