@@ -75,17 +75,13 @@ def _array(
 def sizes(
     spec: Specialization, dims: Dimensions, shape: Shape, *, unknown: int = 16, factor: int = 1
 ) -> dict[Axis, int]:
-    """Choose sizes: dimensions along which equal tiles walk are equal, so that arrays fit each other.
+    """Choose sizes: dimensions with equal tiles and equal divisors are equal, so that arrays fit each other.
 
     Where an array would get too large, all sizes above some bound are that bound.
     """
-    divisors: dict[int, int] = {}
-    for extent, divisor in dims.free.values():
-        divisors[extent] = math.lcm(divisors.get(extent, 1), divisor)
     chosen = dict(dims.fixed)
     for bound in (1 << 20, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1):
-        for at, (extent, _) in dims.free.items():
-            divisor = divisors[extent]
+        for at, (extent, divisor) in dims.free.items():
             wanted = min(bound, _wanted(extent or unknown, shape, factor))
             chosen[at] = -(-wanted // divisor) * divisor
         if fits(spec, chosen):
