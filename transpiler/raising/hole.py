@@ -69,12 +69,24 @@ class HoleRaiser:
                 for inner in op.regions:
                     yield from self._at(inner, span)
 
-    def _with_constants(self, ops: list[TileOp]) -> list[TileOp]:
-        """With the constants that they use, wherever those come from."""
+    def _with_constants(self, ops: list[TileOp], span: Span) -> list[TileOp]:
+        """With the constants that they use and that come from the call, wherever they stand."""
         mine = set(map(id, ops))
         needed = (self._made_by.get(index) for op in ops for index in op.operands)
-        constants = {id(op): op for op in needed if op is not None and op.name == "constant" and id(op) not in mine}
+        constants = {
+            id(op): op
+            for op in needed
+            if op is not None and op.name == "constant" and id(op) not in mine and self._within(op, span)
+        }
         return [*constants.values(), *ops]
+
+    def _within(self, op: TileOp, span: Span) -> bool:
+        """Does an operation come from the call or its arguments?"""
+        place = self.entry.location(op)
+        if place is None or place.file != span.file:
+            return False
+        end = (span.end_line or span.line, span.end_column or span.column + 1)
+        return (span.line, span.column) <= (place.line, place.column + 1) < end
 
     def _fitting(
         self, found: Sequence[TileOp], operands: Sequence[Value], span: Span
@@ -82,7 +94,7 @@ class HoleRaiser:
         """The most of the operations, from the first on, that take nothing but operands of the call, and which."""
         missing = ""
         for count in range(len(found), 0, -1):
-            ops = self._with_constants(list(found[:count]))
+            ops = self._with_constants(list(found[:count]), span)
             bound, lacks = self._bound(ops, operands)
             if not lacks:
                 return ops, bound
