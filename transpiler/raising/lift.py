@@ -16,7 +16,7 @@ from transpiler.ir.symbolic import lit
 from transpiler.ir.tir import Block, Op, Value
 from transpiler.ir.types import BOOL, I32, DType, TensorTy, TileTy, Type, ViewTy
 from transpiler.raising.refusal import CODE, refused
-from transpiler.raising.table import ATTRIBUTES, ORDERS, TABLE, Row
+from transpiler.raising.table import ATTRIBUTES, ORDERS, TABLE, UNRAISABLE, Row
 from transpiler.raising.types import constant_value, type_of
 from transpiler.raising.values import Values
 from transpiler.tileir.hints import resolve
@@ -56,7 +56,7 @@ class Lifter:
             elif op.name in TABLE:
                 self.regular(op, TABLE[op.name])
             else:
-                self.refuse("there is no row for it")
+                self.refuse(UNRAISABLE.get(op.name, "there is no row for it"))
         except TranspileError as refusal:
             raise self._named(op, refusal) from None
 

@@ -105,3 +105,8 @@ TABLE: dict[str, Row] = {row.name: row for row in ROWS}
 
 ORDERS: dict[str, tuple[int, ...]] = {"mmaf_scaled": (0, 3, 1, 4, 2)}
 """Operations whose operands TIR has in another order: which of Tile IR's stands at each place."""
+UNRAISABLE: dict[str, str] = dict.fromkeys(
+    ("mulhi", "mulhii", "ptr_to_int", "ptr_to_ptr", "get_tensor_shape"),
+    "no form is written for it, as cuTile Python makes no use of it",
+)
+"""Operations that the judge knows and that have no row, and why."""
