@@ -15,7 +15,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock build_backend/backend.py $(shell find rust
 CARGO := $(BIN)/python build_backend/cargo.py
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test lint lint-python lint-rust test-rust test-python browser setup clean gpu-pack agents-demo fuzz
+.PHONY: demo test lint lint-python lint-rust test-rust test-python browser setup clean gpu-pack agents-demo fuzz mutation
 
 demo: setup
 	@mkdir -p out
@@ -55,6 +55,10 @@ SEED ?= 0
 
 fuzz: setup
 	PYTHONPATH=tests $(BIN)/python -m fuzz --count $(COUNT) --seconds $(SECONDS) --seed $(SEED) -j $(JOBS) -o out/fuzz
+
+# Every kind of fault in every kernel of tilegym-24; who finds it.
+mutation: setup
+	PYTHONPATH=tests $(BIN)/python -m mutation tilegym-24 -j $(JOBS) -o out/mutation
 
 setup: $(STAMPS)/extension
 

@@ -33,7 +33,7 @@ SHARED = {
     "E0270": {"corpora.py", "jobs.py"},
     "E0301": {"rules/arith.py", "rules/cast.py", "rules/debug.py", "rules/index.py", "rules/inline.py",
               "specialize/evaluate.py"},
-    "E0302": {"rules/debug.py", "rules/mma.py", "rules/shape.py", "specialize/evaluate.py"},
+    "E0302": {"rules/debug.py", "rules/mma.py", "rules/shape.py", "rules/views.py", "specialize/evaluate.py"},
     "E0311": {"specialize/loops.py", "specialize/unroll.py"},
     "E0620": {"emit/ffi.py", "emit/rust_values.py"},
     "E0652": {"cubin.py", "reference/refusal.py", "toolkit.py"},

@@ -322,7 +322,7 @@ class Lowering:
         if (self.author(v) and v not in self.tails) or self.uses.count(v) != 1 or op.opcode in EFFECTS:
             return False
         user = self.uses.users[v][0]
-        if user.opcode in _VARIABLES_ONLY or (user.opcode in ("access_tile", "call") and _compares(e)):
+        if user.opcode in _VARIABLES_ONLY or (user.opcode in ("access_tile", "call", "cmpi", "cmpf") and _compares(e)):
             return False
         return (
             self.uses.block_of[user] is self.uses.block_of[op] and sum(1 for _ in rust.subexpressions(e)) <= MAX_NODES

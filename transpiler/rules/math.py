@@ -90,6 +90,8 @@ def _isnan(ev: Evaluator, x: Val) -> Val:
     ty = ev.type_of(v)
     if not ty.dtype.is_float:
         ev.refuse(f"isnan needs a float, not {ty.dtype}")
+    if (c := ev.known_exactly(v)) is not None:
+        return ev.constant(math.isnan(ev.decide(c)), BOOL)
     return ev.value("cmpf", (v, v), TileTy(BOOL, ty.shape), predicate="ne", ordered=False)
 
 

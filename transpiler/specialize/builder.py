@@ -325,6 +325,9 @@ class Builder:
 
     def _check_implicit_constant(self, x: Const, dtype: DType, what: str) -> None:
         loose, d = self.default_dtype(x.value), self.resolve(dtype)
+        if d.category == "bool" and loose.is_int and x.value in (0, 1):
+            self.decide(x)
+            return
         if _RANK[loose.category] > _RANK[d.category]:
             self.refuse(f"{what}: no implicit conversion of {x.value!r} to {d}")
         if d.is_int and not _fits(x.value, d):
