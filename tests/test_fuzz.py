@@ -28,7 +28,7 @@ def test_drawn_kernels_are_proved_or_refused_by_the_reference(
     once = itertools.islice(chunks(0, EXAMPLES), len(focuses()))
     result = campaign(once, tmp_path, shrink=False)
     with capfd.disabled():
-        print("\n" + report(result, 0).splitlines()[-1])
+        print("\n" + "\n".join(report(result, 0).splitlines()[-2:]))
     found = [f"{signature}\n{finding.kernel!r}" for signature, finding in result.total.findings.items()]
     assert (found, result.crashes) == ([], [])
     assert result.missing() == []

@@ -19,6 +19,8 @@ from fuzz.grammar import NOT_DRAWN, focuses, rows
 from fuzz.run import EXPECTED, bench
 from transpiler.workers import Crash, Handler, Pool
 
+EXECUTE = 8
+"""One of so many kernels is executed."""
 EXAMPLES = 12
 """Examples a chunk; fewer kernels, since equal ones count once."""
 
@@ -66,6 +68,7 @@ class Campaign:
         return {
             "kernels": self.kernels, "verdicts": dict(done.verdicts.most_common()),
             "seconds_a_kernel": round(done.seconds / max(self.kernels, 1), 3),
+            "executed": dict(done.executed.most_common()),
             "rows": {row.key: done.rows[row.key] for row in rows()},
             "constructs": dict(sorted(done.constructs.items())),
             "rows_not_drawn": NOT_DRAWN, "unexpected": dict(self.unexpected()),
@@ -88,9 +91,9 @@ def _handler() -> Iterator[Handler]:
         yield lambda chunk: (minimize if chunk.minimize else run)(one, chunk)
 
 
-def chunks(seed: int, examples: int = EXAMPLES) -> Iterator[Chunk]:
+def chunks(seed: int, examples: int = EXAMPLES, execute: int = EXECUTE) -> Iterator[Chunk]:
     """One chunk for every row and construct, then again with other kernels, without an end."""
-    return (Chunk(focus, number, examples) for number in itertools.count(seed) for focus in focuses())
+    return (Chunk(focus, number, examples, execute=execute) for number in itertools.count(seed) for focus in focuses())
 
 
 def campaign(
@@ -122,6 +125,8 @@ def report(result: Campaign, wall: float) -> str:
     verdicts = ", ".join(f"{n} {verdict}" for verdict, n in done.verdicts.most_common())
     lines.append(f"{result.kernels} kernels: {verdicts}; {done.seconds / max(result.kernels, 1):.2f} s a kernel, "
                  f"{wall:.0f} s in all")  # fmt: skip
+    executed = ", ".join(f"{n} with {what}" for what, n in done.executed.most_common())
+    lines.append(f"executed on both sides: {sum(done.executed.values())}: {executed or 'none'}")
     if result.missing():
         lines.append(f"rows without a proved kernel: {', '.join(result.missing())}")
     return "\n".join([*lines, *(f"{chunk.focus} {chunk.seed}: {how}" for chunk, how in result.crashes)])
@@ -135,11 +140,12 @@ def main() -> int:
     parser.add_argument("-j", "--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0, help="another seed gives other kernels")
     parser.add_argument("--examples", type=int, default=EXAMPLES, help="drawn for each row before the next one's turn")
+    parser.add_argument("--execute", type=int, default=EXECUTE, help="execute one kernel of so many; 0: none")
     parser.add_argument("--no-shrink", action="store_true", help="leave findings as they were drawn")
     parser.add_argument("-o", "--out", type=Path, default=Path("out/fuzz"), help="where findings and figures go")
     options = parser.parse_args()
     started = time.monotonic()
-    result = campaign(chunks(options.seed, options.examples), options.out, count=options.count,
+    result = campaign(chunks(options.seed, options.examples, options.execute), options.out, count=options.count,
                       seconds=options.seconds, jobs=options.jobs, shrink=not options.no_shrink)  # fmt: skip
     text = report(result, time.monotonic() - started)
     options.out.mkdir(parents=True, exist_ok=True)

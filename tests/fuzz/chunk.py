@@ -28,6 +28,8 @@ class Chunk:
     seed: int
     examples: int
     minimize: str = ""
+    execute: int = 0
+    """One of so many kernels is executed; 0: none."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Done:
     rows: Counter[str] = field(default_factory=Counter)
     constructs: Counter[str] = field(default_factory=Counter)
     signatures: Counter[str] = field(default_factory=Counter)
+    executed: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     findings: dict[str, Finding] = field(default_factory=dict)
 
@@ -53,6 +56,8 @@ class Done:
         """Add one kernel."""
         self.verdicts[outcome.verdict] += 1
         self.seconds += outcome.seconds
+        if outcome.executed:
+            self.executed[outcome.executed] += 1
         if outcome.verdict == "proved":
             self.rows.update(outcome.rows.keys())
             self.constructs.update(outcome.constructs.keys())
@@ -63,7 +68,7 @@ class Done:
 
     def add(self, other: Done) -> None:
         """Add another chunk."""
-        for name in ("verdicts", "rows", "constructs", "signatures"):
+        for name in ("verdicts", "rows", "constructs", "signatures", "executed"):
             getattr(self, name).update(getattr(other, name))
         self.seconds += other.seconds
         self.findings = {**other.findings, **self.findings}
@@ -76,7 +81,7 @@ def run(bench: Bench, chunk: Chunk) -> Done:
     def judge(kernel: Kernel) -> None:
         if repr(kernel) not in seen:
             seen.add(repr(kernel))
-            done.count(kernel, bench.run(kernel))
+            done.count(kernel, bench.run(kernel, chunk.execute))
 
     _examples(chunk, judge)()
     return done
@@ -99,7 +104,7 @@ def minimize(bench: Bench, chunk: Chunk) -> Finding | None:
             if found and (tries >= SHRINKS or time.monotonic() - since > SHRINK_SECONDS):
                 return
             tries += bool(found)
-            outcome = seen[repr(kernel)] = bench.run(kernel)
+            outcome = seen[repr(kernel)] = bench.run(kernel, chunk.execute)
         if outcome.signature == chunk.minimize:
             since = since or time.monotonic()
             found.append(Finding(kernel, outcome))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,6 +15,7 @@ from fuzz.kernel import NAME, Kernel
 from transpiler.diagnostics import TranspileError
 from transpiler.jobs import KernelJob, OperatorJob
 from transpiler.pipeline import translate
+from transpiler.report.model import Executed
 from transpiler.translation import check_keys
 from transpiler.verify import Judge, rust_text, tasks_of
 
@@ -38,6 +40,8 @@ class Outcome:
     messages: tuple[str, ...] = ()
     rows: dict[str, int] = field(default_factory=dict)
     constructs: dict[str, int] = field(default_factory=dict)
+    executed: str = ""
+    """What executing both sides gave: "equal bits", "within tolerances", "no valid inputs", or "" (it wasn't)."""
     seconds: float = 0.0
 
     @property
@@ -58,36 +62,44 @@ class Bench:
     def __init__(self, folder: Path, *, time_limit: float = 60.0) -> None:
         self._path = folder / "drawn.py"
         self._judge = Judge(time_limit=time_limit)
+        self._executing = Judge(time_limit=time_limit, execute=True)
 
     def close(self) -> None:
-        """End the reference's worker."""
+        """End the reference's workers."""
         self._judge.close()
+        self._executing.close()
 
-    def run(self, kernel: Kernel) -> Outcome:
-        """Judge a kernel; whatever is raised is an outcome too."""
+    def run(self, kernel: Kernel, every: int = 0) -> Outcome:
+        """Judge a kernel, and execute one of ``every`` too; whatever is raised is an outcome too."""
         started = time.perf_counter()
+        execute = every > 0 and zlib.crc32(repr(kernel).encode()) % every == 0
         try:
-            outcome = self._run(kernel)
+            outcome = self._run(kernel, self._executing if execute else self._judge)
         except TranspileError as failure:
             outcome = Outcome("error", (f"{failure.diagnostic.code} {failure.diagnostic.message}",))
         except Exception as failure:
             outcome = Outcome("crash", (f"{type(failure).__name__}: {failure}",))
-        return Outcome(outcome.verdict, outcome.messages, outcome.rows, outcome.constructs,
-                       time.perf_counter() - started)  # fmt: skip
+        return replace(outcome, seconds=time.perf_counter() - started)
 
-    def _run(self, kernel: Kernel) -> Outcome:
+    def _run(self, kernel: Kernel, judge: Judge) -> Outcome:
         self._path.write_text(kernel.source, encoding="utf-8")
         one = kernel.specialization
         made = translate(OperatorJob("drawn", self._path, "drawn.py", (KernelJob(NAME, (one,)),)))
         ((_, task, decided),) = tasks_of(made.plan, check_keys(made.plan))
-        result = decided or self._judge.check(rust_text(made), made.closures[NAME], task)
-        messages = tuple(f"{d.code} {d.message}" for d in result.diagnostics)
+        result = decided or judge.check(rust_text(made), made.closures[NAME], task)
+        messages = tuple(f"{d.code} {d.message}" for d in result.diagnostics if d.severity == "error")
         trace = made.traces.get(NAME)
         rows = trace.names("rule") if trace else {}
         verdict: str = result.verdict
         if verdict == "unmapped" and all(any(re.match(p, m) for p in LIMITS) for m in messages):
             verdict = "limited"
-        return Outcome(verdict, messages, rows, trace.names("construct") if trace else {})
+        return Outcome(verdict, messages, rows, trace.names("construct") if trace else {}, _executed(result.executed))
+
+
+def _executed(row: Executed | None) -> str:
+    if row is None:
+        return ""
+    return "no valid inputs" if not row.valid else "equal bits" if row.exact == row.valid else "within tolerances"
 
 
 @contextmanager

@@ -60,7 +60,7 @@ def _num_tiles(ev: Evaluator, view_value: Val, axis: Val) -> Value:
     v = _view_arg(ev, view_value)
     at = axis_arg(ev, axis, v.array.rank)
     if v.steps is not None:
-        ev.hole("E0302", "cutile 0.5 counts the tiles of a view without steps only", "compute it from the array's shape")
+        ev.hole("E0302", "cutile 0.5 counts the tiles of a view without steps only", "compute it from x.shape")
     return ev.value(
         "num_tiles", (view(ev, v.array, v.tile, const("C"), None, v.steps),), TileTy(I32), axis=at
     )  # fmt: skip
