@@ -107,6 +107,17 @@ def test_an_endpoint_that_is_not_there(endpoint: pytest.MonkeyPatch, prompt: Pro
     assert caught.value.outcome == "unreachable"
 
 
+def test_anthropics_endpoint(monkeypatch: pytest.MonkeyPatch, prompt: Prompt) -> None:
+    """The client is made and asks; nobody listens."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    client = make_client("anthropic:claude-sonnet-4-5", Path())
+    assert client.name == "anthropic:claude-sonnet-4-5"
+    with pytest.raises(ClientError) as caught:
+        client.ask(prompt, seconds=20, budget=9_000)
+    assert caught.value.outcome == "unreachable"
+
+
 def test_keys_are_in_nothing_that_is_kept(endpoint: pytest.MonkeyPatch, prompt: Prompt, tmp_path: Path) -> None:
     with serving("unauthorized") as base, pytest.raises(ClientError) as caught:
         _ask(base, endpoint, prompt)

@@ -327,11 +327,11 @@ def test_what_differs_but_agrees_when_executed_is_tested(bench: Bench, tmp_path:
     assert outcomes(filler)[-2:] == ["comparison: tested", "validator: accepted"]
 
 
-def test_limits_end_the_process_and_not_the_run(tmp_path: Path) -> None:
-    """A bound on memory or time ends the process that checks; the next task gets a new one."""
-    job = exp2_job()
-    with Bench(Limits(wall=0.001)) as tight:
-        filler = fill(tmp_path, tight, ab.ScriptedClient(any=[ab.answered(GOOD)]), job)
+@pytest.mark.parametrize("limits", [Limits(wall=0.001), Limits(memory=64 << 20), Limits(processor=0)])
+def test_limits_end_the_process_and_not_the_run(tmp_path: Path, limits: Limits) -> None:
+    """A bound on time, memory or processor time ends what is checked in there, and nothing else."""
+    with Bench(limits) as tight:
+        filler = fill(tmp_path, tight, ab.ScriptedClient(any=[ab.answered(GOOD)]), exp2_job())
     assert outcomes(filler) == ["analyst: environment_broken"] and filler.ended == "environment broken"
 
 
@@ -379,6 +379,24 @@ def test_a_hole_that_is_given_up_leaves_the_others_parked(bench: Bench, tmp_path
     first, second = filler.runs.values()
     assert first.course.step == "parked" and second.course.step == STOP["questions spent"]
     assert files(tmp_path) == []
+
+
+def test_an_answer_is_asked_for_once_for_all_operators(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is accepted for one operator of a folder fills the next one's Hole."""
+    from transpiler.agents import clients, command
+
+    jobs = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        source = _kernel(tmp_path / name, "power = ct.exp2(tile)", "power")
+        jobs.append(replace(exp2_job(source), name=name))
+    for job in jobs:
+        ab.folder(tmp_path / "out", job)
+    client = ab.ScriptedClient(any=[ab.answered(GOOD)])
+    monkeypatch.setattr(clients, "make_client", lambda *_: client)
+    monkeypatch.setattr("transpiler.agents.context.find_source", lambda plan, *_: tmp_path / plan.name / "kernel.py")
+    assert command.run_fill(command.FillOptions(tmp_path / "out", jobs=1)) == 0
+    assert len(client.asked) == 1 and len(list(overrides_folder(tmp_path / "out").glob("*.toml"))) == 1
 
 
 # -- caps -------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from transpiler.agents.context import Opened
     from transpiler.agents.stages import Run
     from transpiler.agents.verdicts import Verdict
+    from transpiler.jobs import OperatorJob
     from transpiler.report.model import HoleRow
 
 CLIENT = "TRANSPILE_CLIENT"
@@ -69,12 +70,19 @@ def _fill(opened: Opened, options: FillOptions) -> tuple[list[tuple[str, Run]], 
     with Bench() as bench:
         tools = Tools(options.folder, bench, client, budget, Transcript(home / "transcript.jsonl", fresh=options.again),
                       _tell, options.kernel)  # fmt: skip
-        for job in opened.jobs:
-            filler = Filler(job, tools)
+        for job in opened.jobs:  # what was accepted for one operator fills the next one's Holes too
+            filler = Filler(_with_overrides(job, options.folder), tools)
             runs += [(job.name, run) for run in filler.fill()]
             if filler.ended:
                 return runs, budget.used, filler.ended
     return runs, budget.used, ""
+
+
+def _with_overrides(job: OperatorJob, folder: Path) -> OperatorJob:
+    """A job with the overrides that are there now."""
+    from transpiler.overrides import load_overrides, overrides_folder
+
+    return replace(job, selection=replace(job.selection, overrides=load_overrides(overrides_folder(folder))))
 
 
 def _tell(run: Run, verdict: Verdict) -> None:
@@ -137,14 +145,13 @@ def _finish(opened: Opened, options: FillOptions, rows: list[HoleRow], used: int
     from transpiler.batch import Options, run_jobs
     from transpiler.commands import worker_count
     from transpiler.emit.extras import render_crate_files
-    from transpiler.overrides import load_overrides, overrides_folder
     from transpiler.report import assemble
     from transpiler.report.model import exit_status
     from transpiler.report.output import write_whole
     from transpiler.report.terminal import console, print_entries, totals_line
 
-    overrides = load_overrides(overrides_folder(options.folder))
-    jobs = [replace(job, selection=replace(job.selection, overrides=overrides)) for job in opened.jobs]
+    jobs = [_with_overrides(job, options.folder) for job in opened.jobs]
+    overrides = jobs[0].selection.overrides
     count = sum(job.check_count for job in jobs)
     tested = any(o.evidence is not None and o.evidence.verdict == "tested" for o in overrides)
     results = run_jobs(jobs, Options(workers=worker_count(options.jobs, count), execute=tested))
