@@ -96,7 +96,7 @@ _OWN: dict[str, Code] = {
                   "Install the package, or correct the path (it is relative to the manifest)."),
     "E0301": Code("no rule", "No rule says what this function, method or attribute is in cuTile Rust for these "
                   "operands. It became a Hole.", "Write it with operations that have a rule. Adding a rule is one row "
-                  "in transpiler/rules and one case."),
+                  "in transpiler/rules and one case; `transpile fill DIR` fills the Hole without one."),
     "E0302": Code("not supported, for a reason", "There is a row for this construct, and it says why there is no "
                   "translation; often a limit of cutile. It became a Hole.", "The message names the reason; rewrite "
                   "the kernel without the construct."),
@@ -108,7 +108,8 @@ _OWN: dict[str, Code] = {
     "E0401": Code("the kernel is ill-typed", "The operands don't fit: cuTile Python refuses this program too (then "
                   "the verdict is `rejected`, with its own message).", "Correct the kernel."),
     "E0601": Code("an operation has no Rust form", "The kernel was understood, but this operation with these "
-                  "attributes can't be written in cutile. It became a Hole.", "Rewrite the kernel without it."),
+                  "attributes can't be written in cutile. It became a Hole.", "Rewrite the kernel without it, or let "
+                  "`transpile fill DIR` find a way to write it."),
     "E0602": Code("a constant has no Rust form", "The constant's value or type can't be written in cutile. It became a "
                   "Hole.", "Use another dtype, or compute the value."),
     "E0603": Code("a loop has no Rust form", "Loops in cutile count in some integer types only. It became a Hole.",

@@ -47,7 +47,7 @@ def analyse(bench: Bench, translation: Translation, sites: Sequence[SiteOf]) -> 
     first = sites[0]
     construct, met = first.site.construct, first.site.diagnostic
     if not fillable(construct):
-        message = f"no piece of Rust in its place can mend this: {met.message}"
+        message = f"no piece of Rust in its place can mend this: {met.message} (see `transpile fill --raise`)"
         return Found(None, Diagnostic(met.code, message, "rewrite the kernel, or add a rule", "error", met.span))
     kernel = next(k for k in translation.plan.kernels if k.name == first.kernel)
     closure = translation.closures.get(kernel.name)

@@ -60,6 +60,9 @@ class Filler:
 
     def fill(self) -> list[Run]:
         """Go on until no Hole is left that can be filled; returns every Hole's run in order."""
+        with_holes = {site.kernel for site in sites_of(self.translation(), self.tools.kernel)}
+        self._job = replace(self._job, kernels=tuple(k for k in self._job.kernels if k.name in with_holes))
+        self._translations.clear()  # the others needn't be translated again for every answer
         while not self.ended and (run := self._next()) is not None:
             desk = Desk(self.tools.bench, self.tools.client, self.tools.budget, self.tools.transcript, self.translation,
                         self._accept, lambda digest: self._parked(digest) is not None)  # fmt: skip
