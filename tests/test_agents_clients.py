@@ -71,7 +71,7 @@ def test_an_endpoint_answers_in_a_stream(endpoint: pytest.MonkeyPatch, prompt: P
     (request,) = Handler.requests
     assert request["path"] == "/v1/chat/completions" and request["stream"] is True
     assert request["key"] == f"Bearer {KEY}"
-    assert request["max_completion_tokens"] == 4_000
+    assert request["max_completion_tokens"] == 9_000  # no more than the budget
     sent = json.dumps(request["messages"])
     assert prompt.task.digest not in sent and "cuda.tile.exp2" in sent
 

@@ -190,6 +190,7 @@ def test_malformed_text_is_asked_for_again_once(bench: Bench, tmp_path: Path) ->
         "exp2($0, ftz::Disabled) } pub fn more() {",
         "exp2($7, ftz::Disabled)",
         "exp2($secret, ftz::Disabled)",
+        "broadcast($0, shape![$dim0_3])",
         "(" * 3000,
         "",
     ],

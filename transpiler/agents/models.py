@@ -23,7 +23,8 @@ from transpiler.agents.clients import MAX_REPLY_BYTES, ClientError, ClientReply,
 from transpiler.agents.prompt import INSTRUCTIONS, Prompt
 from transpiler.agents.verdicts import Reply
 
-MAX_ANSWER_TOKENS = 4_000
+MAX_ANSWER_TOKENS = 12_000
+"""What a model thinks before it answers counts as well."""
 OUTPUT_MODE = "TRANSPILE_OUTPUT_MODE"
 """How the answer's structure is asked for: ``tool`` (default), ``native``, or ``prompted`` for simple endpoints."""
 _MODES: dict[str, Any] = {"tool": ToolOutput, "native": NativeOutput, "prompted": PromptedOutput}
@@ -70,7 +71,7 @@ class ModelClient:
             self._remote(), output_type=mode(Reply), instructions=INSTRUCTIONS, retries=0
         )
         limits = UsageLimits(request_limit=1, total_tokens_limit=max(1, budget))
-        settings: Any = {"max_tokens": min(MAX_ANSWER_TOKENS, max(1, budget)), "timeout": seconds, "temperature": 0.0}
+        settings: Any = {"max_tokens": min(MAX_ANSWER_TOKENS, max(1, budget)), "timeout": seconds}
         async with (
             asyncio.timeout(seconds),
             agent.run_stream(prompt.text, usage_limits=limits, usage=usage, model_settings=settings) as run,

@@ -36,7 +36,7 @@ from transpiler.verify import CheckResult, CheckTask, rust_text
 from transpiler.workers import Crash
 
 _PLACEHOLDER = re.compile(r"\$(\w+)")
-_KNOWN = re.compile(r"^(?:(\d+)|(?:type|element|shape)(\d*)|dim(\d*)_\d)$")
+_KNOWN = re.compile(r"(?P<operand>\d+)|type(?P<typed>\d*)|(?:element|shape)(?P<tile>\d*)|dim(?P<of>\d*)_(?P<axis>\d)")
 
 
 @dataclass
@@ -179,11 +179,10 @@ def parser(run: Run, desk: Desk) -> Verdict:
 def candidate(construct: Construct, answer: Answer, rules: str, model: str) -> Override:
     """Make an override of an answer; raises FragmentError where it isn't a fragment or doesn't fit the construct."""
     body = parse_body(answer.rust)
-    count = len(construct.operands)
     for name in _PLACEHOLDER.findall(answer.rust):
-        known = _KNOWN.match(name)
-        if known is None or int(known[1] or known[2] or known[3] or 0) >= max(count, 1):
-            raise FragmentError(f"refused: `${name}` is no placeholder of a construct with {count} operands")
+        if not _is_placeholder(construct, name):
+            raise FragmentError(f"refused: `${name}` is no placeholder of a construct with {len(construct.operands)} "
+                                "operands of these types")  # fmt: skip
     results = answer.results
     if construct.kind == "operation":
         results = ()
@@ -195,6 +194,18 @@ def candidate(construct: Construct, answer: Answer, rules: str, model: str) -> O
         raise FragmentError("refused: the fragment doesn't end in its value")
     key, text = ConstructKey.of(construct), answer.rust.strip()
     return Override(rules=rules, model=model, hole=key, results=results, rust=text).keyed()
+
+
+def _is_placeholder(construct: Construct, name: str) -> bool:
+    """Whether `$name` stands for something: an operand, its type, or what a tile among the operands has."""
+    found = _KNOWN.fullmatch(name)
+    if found is None:
+        return False
+    index = next((v for v in (found["operand"], found["typed"]) if v is not None), None)
+    if index is not None:
+        return not index or int(index) < len(construct.operands)
+    operand = found["tile"] if found["tile"] is not None else found["of"]
+    return not operand or _has(construct, int(operand), found["axis"])
 
 
 def _check_type(construct: Construct, one: ResultType) -> None:
