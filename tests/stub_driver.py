@@ -24,6 +24,8 @@ int cuPointerGetAttribute(void *v, int what, unsigned long p) {
     return 0;
 }
 int cuLibraryLoadData(handle *l) { return any(l); }
+int cuModuleLoadData(handle *m) { return any(m); }
+int cuModuleGetFunction(handle *f) { return any(f); }
 int cuLibraryGetKernel(handle *k) { return any(k); }
 int cuKernelGetFunction(handle *f) { return any(f); }
 int cuStreamGetCtx(handle s, handle *c) { (void)s; return any(c); }
@@ -38,6 +40,15 @@ int cuStreamIsCapturing(handle s, int *state) { (void)s; *state = 0; return 0; }
 int cuStreamGetCaptureInfo_v2(handle s, int *state) { (void)s; *state = 0; return 0; }
 int cuStreamGetCaptureInfo_v3(handle s, int *state) { (void)s; *state = 0; return 0; }
 static int nothing(void) { return 0; }
+int cuInit(unsigned flags) { (void)flags; return 0; }
+int cuCtxSetCurrent(handle c) { (void)c; return 0; }
+int cuDevicePrimaryCtxRelease_v2(int d) { (void)d; return 0; }
+int cuStreamGetPriority(handle s, int *p) { (void)s; *p = 0; return 0; }
+int cuStreamQuery(handle s) { (void)s; return 0; }
+int cuStreamSynchronize(handle s) { (void)s; return 0; }
+int cuStreamDestroy_v2(handle s) { (void)s; return 0; }
+int cuModuleUnload(handle m) { (void)m; return 0; }
+int cuLaunchKernel(handle f) { (void)f; return 0; }
 int cuGetProcAddress_v2(const char *name, void **f, int v, unsigned long flags, int *s) {
     (void)v; (void)flags;
     void *found = dlsym(dlopen("libcuda.so.1", RTLD_NOW), name);

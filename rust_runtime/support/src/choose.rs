@@ -42,8 +42,6 @@ impl Argument {
 /// The entry that serves a call.
 #[derive(Debug, Clone)]
 pub struct Chosen {
-    /// Its position in the kernel's table.
-    pub index: usize,
     /// The entry.
     pub entry: &'static Entry,
     /// The values of its generics.
@@ -55,10 +53,10 @@ pub struct Chosen {
 pub fn choose(call: &Call<'_>) -> Result<Chosen, Failure> {
     let mut closest: Option<Miss> = None;
     let mut inexact: Option<Chosen> = None;
-    for (index, entry) in call.kernel.entries.iter().enumerate() {
+    for entry in call.kernel.entries {
         match try_entry(call, entry) {
-            Ok(generics) if is_exact(call, entry) => return Ok(Chosen { index, entry, generics }),
-            Ok(generics) => inexact = inexact.or(Some(Chosen { index, entry, generics })),
+            Ok(generics) if is_exact(call, entry) => return Ok(Chosen { entry, generics }),
+            Ok(generics) => inexact = inexact.or(Some(Chosen { entry, generics })),
             Err(miss) if closest.as_ref().is_none_or(|best| miss.stage > best.stage) => closest = Some(miss),
             Err(_) => {}
         }

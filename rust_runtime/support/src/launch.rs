@@ -132,11 +132,12 @@ fn enable_disk_cache() {
 fn key(call: &Call<'_>, chosen: &Chosen) -> Vec<u64> {
     let Launch { device, occupancy, num_ctas, num_worker_warps, opt_level_plus_one, .. } = *call.launch;
     let small = |a: i32, b: i32| u64::from(a as u32) << 32 | u64::from(b as u32);
-    let mut key = Vec::with_capacity(3 + chosen.generics.len() + chosen.entry.params.len());
+    let mut key = Vec::with_capacity(4 + chosen.generics.len() + chosen.entry.params.len());
     key.extend([
-        small(chosen.index as i32, device),
-        small(occupancy, num_ctas),
-        small(num_worker_warps, opt_level_plus_one),
+        std::ptr::from_ref(chosen.entry) as u64, // the kernels of a module share this program
+        small(device, occupancy),
+        small(num_ctas, num_worker_warps),
+        opt_level_plus_one as u64,
     ]);
     key.extend(chosen.generics.iter().map(|value| value.bits()));
     key.extend(chosen.entry.params.iter().filter_map(|param| match param {
