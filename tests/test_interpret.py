@@ -95,3 +95,16 @@ def test_memory_is_not_shared_between_runs() -> None:
     copy = memory.copy()
     copy.allocations[0].array()[0] = 1
     assert memory["x"][0] == 0 and copy.find(address) is copy.allocations[0] and memory.find(0) is None
+
+
+def test_every_operation_of_the_corpora_can_be_executed() -> None:
+    """The operations in the Tile IR of both sides of tilegym, tilegym-24 and tilegym-suites: each has a row."""
+    occurring = """
+        absf addf addi andi assume atomic_red_view_tko atomic_rmw_tko bitcast break broadcast cat ceil cmpf cmpi constant
+        continue divf divi exp exp2 exti extract fma for ftof ftoi get_index_space_shape get_num_tile_blocks
+        get_tile_block_id if int_to_ptr iota itof join_tokens load_ptr_tko load_view_tko log log2 loop
+        make_gather_scatter_view make_partition_view make_tensor_view make_token maxf maxi minf mini mmaf mulf muli negf
+        offset ori pack permute reduce remi reshape return rsqrt scan select shli shri store_ptr_tko store_view_tko subf
+        subi tanh trunci xori yield
+    """.split()
+    assert set(occurring) <= set(ROWS) and all(ROWS[name].make is not None for name in occurring)

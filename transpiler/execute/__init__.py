@@ -3,3 +3,9 @@
 :func:`execute_check` takes both entries and the specialization that they were compiled for.  It may know
 specializations, and executes with :mod:`transpiler.tileir.interpret`; of the translator it knows nothing.
 """
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported: checks run in parallel, a core each
