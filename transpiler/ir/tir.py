@@ -142,6 +142,7 @@ class Op:
     site: CallSite | None = None  # the helper call that this operation came from
     rule: str = ""  # the rule that made it
     statement: int = 0  # operations of one Python statement share a number
+    follows_return: bool = False  # it stands in a branch because the other one returns from a helper function
 
     def stands_in(self, site: CallSite | None) -> bool:
         """Did the operation come from that call (None: any), directly or through others?"""

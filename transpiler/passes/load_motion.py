@@ -26,17 +26,18 @@ def _visit(block: Block, used: set[Value]) -> None:
     for op in list(block.ops):
         for region in op.regions:
             _visit(region, used)
-        if op.opcode in ("for", "loop"):
+        for region in op.regions if op.opcode in ("for", "loop", "if") else ():
             at = block.ops.index(op)
-            block.ops[at:at] = _taken_out(op.regions[0], used)
+            block.ops[at:at] = _taken_out(region, used, branch=op.opcode == "if")
 
 
-def _taken_out(body: Block, used: set[Value]) -> list[Op]:
-    """Remove the operations to move from a loop's body, in order."""
+def _taken_out(body: Block, used: set[Value], *, branch: bool) -> list[Op]:
+    """Remove the operations to move from a loop's body or a branch, in order."""
     inside = _defined(body)
     movable: dict[Op, None] = {}
     for op in body.ops:
-        if _harmless(op) and all(v not in inside or v.op in movable for v in _free(op)):
+        stays = branch and not op.follows_return and op.opcode != "assume"
+        if not stays and _harmless(op) and all(v not in inside or v.op in movable for v in _free(op)):
             movable[op] = None
     wanted: dict[Op, None] = {}
     for op in reversed(movable):

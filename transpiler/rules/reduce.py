@@ -20,6 +20,8 @@ def reduce_tile(
     ty = ev.type_of(v)
     if ty.dtype.category == "restricted_float":
         ev.refuse(f"{ty.dtype} can't be reduced")
+    if ty.dtype.category == "bool" and fn in ("min", "max"):
+        ev.hole("E0302", f"the {fn} of bools starts from other identities than cutile 0.5's", "use ct.sum or ct.prod")
     if ty.dtype.category == "bool":
         v = ev.astype(v, I32)
     axes = _axes(ev, axis, ty.rank)

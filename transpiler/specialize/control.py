@@ -245,10 +245,12 @@ def _return(
     """At least one side returns; what follows moves into the other one."""
     going = next((a for a in arms if a.outcome.exit == "fall"), None)
     if going is not None:
-        span, statement = ev.span, ev.statement
+        span, statement, own = ev.span, ev.statement, len(going.block.ops)
         with Into(ev, going.block):
             outcome = run(ev, rest, going.env, None)
         ev.span, ev.statement = span, statement
+        for op in going.block.ops[own:]:
+            op.follows_return = ev.site is not None
         if outcome.exit == "fall":
             if ev.arms and ev.function is not None:
                 raise NeedsLoopError(ev.function)
