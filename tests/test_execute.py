@@ -57,16 +57,42 @@ def test_equal_results_in_another_way() -> None:
 
 
 def test_what_tolerances_allow_is_agreement_but_not_exact() -> None:
-    """exp(x) is exp2(x log2(e)) as far as both rows promise bits; f64 in between or not shows."""
-    one = entry("  %r = exp %a : tile<16xf32>")
-    other = entry(
-        "  %c = constant <f32: 1.44269504> : tile<16xf32>\n  %b = mulf %a, %c : tile<16xf32>\n"
-        "  %r = exp2 %b : tile<16xf32>"
-    )
-    result = agreement(one, one)
-    assert result.exact == result.valid
-    result = agreement(one, other)
-    assert result.exact < max(result.valid, 1)
+    """Multiplying by the reciprocal is as good a quotient as `rounding<approx>` promises, and no better one."""
+    third = "  %c = constant <f32: 3.0> : tile<16xf32>\n  %r = divf %a, %c ROUNDING : tile<16xf32>"
+    times = entry("  %c = constant <f32: 0x3EAAAAAB> : tile<16xf32>\n  %r = mulf %a, %c : tile<16xf32>")
+    result = agreement(times, entry(third.replace("ROUNDING", "rounding<approx>")))
+    assert result.agrees and result.exact < result.valid
+    exact = agreement(entry(third.replace("ROUNDING ", "")), entry(third.replace("ROUNDING ", "")))
+    assert exact.agrees and exact.exact == exact.valid
+
+
+def test_more_than_tolerances_allow_is_a_difference() -> None:
+    """Off by some units in the last place more."""
+    third = entry("  %c = constant <f32: 3.0> : tile<16xf32>\n  %r = divf %a, %c rounding<approx> : tile<16xf32>")
+    times = entry("  %c = constant <f32: 0x3EAAAAC0> : tile<16xf32>\n  %r = mulf %a, %c : tile<16xf32>")
+    result = agreement(times, third)
+    assert result.counterexample is not None and result.counterexample.difference.array == "y"
+
+
+def test_sums_in_another_order_agree() -> None:
+    """A reduction's row promises no order: adding both halves first is as good; dropping a term isn't."""
+    add = "(%u: tile<f32>, %v: tile<f32>) {\n  %w = addf %u, %v : tile<f32>\n  yield %w : tile<f32>\n}\n"
+    spread = "  %m = reshape %q : tile<f32> -> tile<1xf32>\n  %r = broadcast %m : tile<1xf32> -> tile<16xf32>"
+    whole = f"  %q = reduce %a dim=0 identities=[0.0 : f32] : tile<16xf32> -> tile<f32>\n{add}{spread}"
+    halves = (
+        "  %h = reshape %a : tile<16xf32> -> tile<2x8xf32>\n"
+        "  %g = reduce %h dim=0 identities=[0.0 : f32] : tile<2x8xf32> -> tile<8xf32>\n" + add +
+        "  %q = reduce %g dim=0 identities=[0.0 : f32] : tile<8xf32> -> tile<f32>\n" +
+        add.replace("%u", "%u1").replace("%v", "%v1").replace("%w", "%w1") + spread
+    )  # fmt: skip
+    result = execute_check(parse_entry(entry(halves)), parse_entry(entry(whole)), SPEC, seed="test",
+                           profiles=[("normal", "plain"), ("ragged", "plain")])  # fmt: skip
+    assert result.agrees and result.exact < result.valid == 2
+    lost = halves.replace("%q = reduce %g", "%z = constant <i32: 0> : tile<i32>\n  %k = extract %g[%z] : "
+                          "tile<8xf32> -> tile<4xf32>\n  %q = reduce %k").replace(
+                          "identities=[0.0 : f32] : tile<8xf32> -> tile<f32>",
+                          "identities=[0.0 : f32] : tile<4xf32> -> tile<f32>")  # fmt: skip
+    assert not agreement(entry(lost), entry(whole)).agrees
 
 
 def test_a_counterexample_is_small_and_names_both_lines() -> None:

@@ -31,7 +31,8 @@ class Noise:
         if values.dtype.kind in "iub":
             return values
         wide = values.astype(np.float64)
-        moved = wide + self._signs(values.shape) * ulps * _eps(values.dtype) * np.abs(wide)
+        unit = np.maximum(_eps(values.dtype) * np.abs(wide), _least(values.dtype))
+        moved = wide + self._signs(values.shape) * ulps * np.where(wide == 0, 0.0, unit)
         return np.where(np.isfinite(wide), moved, wide).astype(values.dtype)[()]
 
     def summed(self, values: Array, magnitude: Array, count: int) -> Array:
@@ -47,6 +48,14 @@ class Noise:
         return self.rng.integers(-1, 2, shape)
 
 
+def _info(dtype: Any) -> Any:
+    find: Any = np.finfo if dtype.kind == "f" and dtype.itemsize > 1 else ml_dtypes.finfo
+    return find(dtype)
+
+
 def _eps(dtype: Any) -> float:
-    info: Any = np.finfo if dtype.kind == "f" and dtype.itemsize > 1 else ml_dtypes.finfo
-    return float(info(dtype).eps)
+    return float(_info(dtype).eps)
+
+
+def _least(dtype: Any) -> float:
+    return float(_info(dtype).smallest_subnormal)
