@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -76,13 +75,3 @@ class ScriptedClient:
         if isinstance(play, BaseException):
             raise play
         return play(prompt) if callable(play) else play
-
-
-def slow(seconds: float) -> Callable[[Prompt], ClientReply]:
-    """A reply that takes its time."""
-
-    def play(prompt: Prompt) -> ClientReply:
-        time.sleep(seconds)
-        return answered("exp2($0, ftz::Disabled)")
-
-    return play

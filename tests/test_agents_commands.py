@@ -9,6 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from openai_server import serving
 
 from transpiler import cli
 from transpiler.coverage.model import Coverage
@@ -89,6 +90,30 @@ def test_by_hand(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert with_hole() == 0 and Path("out/power/kernel.rs").read_text() == text
     assert cli.main(["verify", "out"]) == 0
     assert cli.main(["fill", "out"]) == 0  # nothing is left
+
+
+def test_through_an_endpoint(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the command to the proof, with tokens and cost; the key is in no file of it."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
+    monkeypatch.setenv("TRANSPILE_CLIENT", "openai:gpt-4o")
+    assert with_hole() == 3
+    good = {"outcome": "answered", "answer": {"rust": "exp2($0, ftz::Disabled)"}}
+    with serving("good", good) as base:
+        monkeypatch.setenv("OPENAI_BASE_URL", base)
+        assert cli.main(["fill", "out", "--json", "fill.json"]) == 0
+    report = json.loads(Path("fill.json").read_text())
+    (hole,) = report["holes"]
+    assert (hole["status"], hole["model"], hole["tokens"], report["llm_tokens"]) == (
+        "filled",
+        "openai:gpt-4o",
+        542,
+        542,
+    )
+    assert 0 < hole["cost"] < 0.1 and 0 < hole["task_tokens"] <= 5_000
+    (override,) = load_overrides(overrides_folder(here / "out"))
+    assert override.evidence is not None and override.evidence.cost == pytest.approx(hole["cost"])
+    written = [p.read_bytes() for p in here.rglob("*") if p.is_file()]
+    assert not any(b"0123456789abcdef" in data for data in written)
 
 
 def test_batches_notice_overrides(here: Path) -> None:

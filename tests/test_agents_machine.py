@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from transpiler.agents import analyst, stages
 from transpiler.agents import verdicts as v
 from transpiler.agents.bench import Bench, Limits, Work
-from transpiler.agents.clients import Client, ClientError, ClientReply
+from transpiler.agents.clients import Client, ClientError, ClientReply, make_client
 from transpiler.agents.filler import Filler, Tools
 from transpiler.agents.machine import CAPS, ROUTES, STOP, Ask, Course, Stop
 from transpiler.agents.stages import Budget, Run
@@ -461,6 +462,22 @@ def test_asking_again(bench: Bench, tmp_path: Path) -> None:
     same = ab.ScriptedClient(any=[ab.answered(GOOD)])
     assert reason(fill(tmp_path, bench, same)) == "questions spent" and same.asked == []
     assert reason(fill(tmp_path, bench, same, fresh=True)) == "accepted"
+
+
+def test_a_run_is_recorded_and_played_again(bench: Bench, tmp_path: Path) -> None:
+    """Frozen answers, by the task's digest: the same verdicts, the same override but for its writer."""
+    first = fill(tmp_path / "a", bench, ab.ScriptedClient(any=[ab.answered(WRONG), ab.answered(GOOD)]))
+    replies: dict[str, list[Any]] = {}
+    for row in Transcript(tmp_path / "a" / "_agents" / "transcript.jsonl").rows():
+        if "reply" in row:
+            replies.setdefault(row["task"], []).append(row["reply"])
+    record = tmp_path / "frozen.json"
+    record.write_text(json.dumps(replies))
+    second = fill(tmp_path / "b", bench, make_client(f"recorded:{record}", tmp_path))
+    assert outcomes(first) == outcomes(second) and reason(second) == "accepted"
+    one, two = (next(iter(f.runs.values())).override for f in (first, second))
+    assert one is not None and two is not None and two.model == "recorded:frozen"
+    assert one.model_dump(exclude={"key", "model"}) == two.model_dump(exclude={"key", "model"})
 
 
 def test_stale_overrides_are_checked_anew_and_ask_nobody(bench: Bench, tmp_path: Path) -> None:
