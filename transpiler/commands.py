@@ -86,7 +86,9 @@ def _with_variants(job: OperatorJob) -> OperatorJob:
     program = load_program(job.path, display=job.display)
     kernels = []
     for kernel in job.kernels:
-        found = find_variants(program, kernel.name, kernel.specializations, job.selection.rules)
+        found = find_variants(
+            program, kernel.name, kernel.specializations, job.selection.rules, job.selection.fragments
+        )
         kernels.append(replace(kernel, specializations=found))
     return replace(job, kernels=tuple(kernels))
 

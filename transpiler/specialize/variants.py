@@ -13,6 +13,7 @@ from typing import Any
 
 from transpiler.diagnostics import TranspileError
 from transpiler.ir import hir
+from transpiler.ir.construct import Fragments
 from transpiler.ir.symbolic import Sym, evaluate, leaves_of
 from transpiler.ir.tir import Condition, Kernel
 from transpiler.ir.types import GENERIC_CLASS
@@ -28,15 +29,21 @@ Path = tuple[tuple[Sym, Any], ...]
 
 
 def find_variants(
-    program: hir.Program, kernel: str, seeds: Iterable[Specialization], table: Table, *, max_runs: int = MAX_RUNS
+    program: hir.Program,
+    kernel: str,
+    seeds: Iterable[Specialization],
+    table: Table,
+    fragments: Fragments | None = None,
+    *,
+    max_runs: int = MAX_RUNS,
 ) -> tuple[Specialization, ...]:
     """Return the seeds and, for each further path through the kernel's decisions, a specialization that takes it."""
-    return _Explorer(program, kernel, table, max_runs).explore(tuple(seeds))
+    return _Explorer(program, kernel, table, fragments or {}, max_runs).explore(tuple(seeds))
 
 
 class _Explorer:
-    def __init__(self, program: hir.Program, kernel: str, table: Table, max_runs: int) -> None:
-        self._program, self._kernel, self._table = program, kernel, table
+    def __init__(self, program: hir.Program, kernel: str, table: Table, fragments: Fragments, max_runs: int) -> None:
+        self._program, self._kernel, self._table, self._fragments = program, kernel, table, fragments
         self._runs_left = max_runs
         self._tried: set[str] = set()
         self._paths: set[Path] = set()
@@ -69,7 +76,7 @@ class _Explorer:
         self._tried.add(key)
         self._runs_left -= 1
         try:
-            return specialize(self._program, self._kernel, one, self._table)
+            return specialize(self._program, self._kernel, one, self._table, self._fragments)
         except TranspileError:
             return None
 
