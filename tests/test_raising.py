@@ -246,6 +246,50 @@ def test_a_hole_or_the_whole_kernel(tmp_path: Path) -> None:
     assert rust_text.count("exp2(") == 2 and "reduce_sum(" in rust_text
 
 
+BITWISE = """
+import cuda.tile as ct
+
+
+@ct.kernel
+def bitwise(x, y, N: ct.Constant[int]):
+    a = ct.load(x, (ct.bid(0),), (N,))
+    some = ct.reduce(a > 3, 0, lambda p, q: p | q, False)
+    parity = ct.reduce(a, 0, lambda p, q: p ^ q, 0)
+    run = ct.scan(a, 0, lambda p, q: p | q, 0)
+    ct.store(y, (ct.bid(0),), run + parity + ct.where(some, 1, 0))
+
+
+@ct.kernel
+def rows(x, y, N: ct.Constant[int]):
+    a = ct.load(x, (0, 0), (N, N))
+    ct.store(y, (0,), ct.reduce(a, 1, lambda p, q: p ^ q, 0))
+
+
+@ct.kernel
+def all_of(x, y, N: ct.Constant[int]):
+    a = ct.load(x, (ct.bid(0),), (N,))
+    ct.store(y, (ct.bid(0),), ct.reduce(a, 0, lambda p, q: p & q, -1))
+"""
+
+
+def test_reductions_with_a_function(judge: Judge, tmp_path: Path) -> None:
+    """cutile takes a function along dimension 0 and from 0, so that some of the general ones can be said."""
+    source = tmp_path / "bitwise.py"
+    source.write_text(BITWISE)
+    ranks = {"bitwise": 1, "rows": 2, "all_of": 1}
+    specs = {
+        name: Specialization.model_validate(
+            {"name": "s", "params": {"x": {"dtype": "int32", "ndim": n}, "y": {"dtype": "int32", "ndim": 1}, "N": 16}}
+        )
+        for name, n in ranks.items()
+    }
+    job = OperatorJob("bitwise", source, "bitwise.py", tuple(KernelJob(n, (s,)) for n, s in specs.items()))
+    rows = {row.kernel: row for row in raise_checks([job], judge)}
+    assert rows["bitwise"].outcome == "proved", rows["bitwise"].why
+    assert "a tile of rank 2 with `xor`" in rows["rows"].why
+    assert "it combines with `andi`" in rows["all_of"].why
+
+
 # -- details ------------------------------------------------------------------------------------------
 
 

@@ -42,7 +42,7 @@ Opcodes and their attributes (``*`` marks optional ones):
   atomic_red_view     (view, *index, value, token)   mode, ordering, scope -> token
   make_token ();  join_tokens (*tokens)
   mma                 (a, b, acc) fast*;  mma_scaled (a, sa, b, sb, acc)
-  reduce scan         (a)  fn: add|mul|min|max|.., axis, reverse (scan), ftz*, rounding*, nan*
+  reduce scan         (a)  fn: add|mul|min|max|or|xor, axis, reverse (scan), ftz*, rounding*, nan*
   for loop if continue break yield return
   assume              (a)  divisor: int, or the Sym of a list element's known divisor | lower, upper
   int_to_ptr          (a)                             an i64 scalar as a pointer

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from transpiler.raising.lift import Lifter
 
 _FUNCTIONS = ("add", "mul", "max", "min")
+_BITWISE = {"ori": "or", "xori": "xor"}  # as functions of their own: from 0, along dimension 0
 _TUPLES = "cutile 0.5 has no reduction or scan of several tiles (its `reduce` and `scan` take one operand)"
 _CLOSURES = (
-    "cutile 0.5 writes dimension 0 and the identity 0 for a reduction or scan with a function of its own, whatever "
-    "it is told; only sums, products, minima and maxima of the plain kind keep theirs"
+    "with a function of its own, a reduction or scan of cutile 0.5 goes along dimension 0 from 0, whatever it is told; "
+    "only sums, products, minima and maxima of the plain kind keep theirs (scans: sums)"
 )
 
 _SCANS = "cutile 0.5 scans start from 0, whatever identity they are given"
@@ -36,13 +37,21 @@ def _combine(name: str) -> Callable[[Lifter, TileOp], None]:
             source = low.signed(source, dtype.signed if signed is None else signed)
             assert isinstance(source.ty, TileTy)
             dtype = source.ty.dtype
-        if name == "scan" and fn != "add":
+        if name == "scan" and fn not in ("add", *_BITWISE.values()):
             raise refused(f"a scan that combines with `{fn}`: {_SCANS}", low.span)
         _identity(op, fn, dtype)
         if name == "scan":
             attrs["reverse"] = op.form.get("reverse") == "true"
+        attrs |= {"fn": fn, "axis": int(op.form.get("dim") or 0)}
         ty = type_of(low.printed(op.results[0]), dtype)
-        low.define(op, name, (source,), (ty,), fn=fn, axis=int(op.form.get("dim") or 0), **attrs)
+        if name == "reduce" and fn in _BITWISE.values():
+            assert isinstance(source.ty, TileTy)
+            if source.ty.rank != 1:
+                raise refused(f"a tile of rank {source.ty.rank} with `{fn}`: {_CLOSURES}", low.span)
+            source = low.emit("reduce", (source,), (source.ty,), **attrs).result  # that is the type it has in Rust
+            low.define(op, "reshape", (source,), (ty,))
+            return
+        low.define(op, name, (source,), (ty,), **attrs)
 
     return lift
 
@@ -54,8 +63,8 @@ def _body(low: Lifter, op: TileOp) -> tuple[str, bool | None, dict[str, Any]]:
     if len(work) != 1 or end.operands != work[0].results or work[0].operands != region.args:
         raise refused(f"its body is none of those that cutile names: {_CLOSURES}", low.span)
     inner = work[0]
-    fn = inner.name.rstrip("fi")
-    if fn not in _FUNCTIONS:
+    fn = _BITWISE.get(inner.name, inner.name.rstrip("fi"))
+    if fn not in (*_FUNCTIONS, *_BITWISE.values()):
         raise refused(f"it combines with `{inner.name}`: {_CLOSURES}", low.span)
     attrs: dict[str, Any] = {}
     signed: bool | None = None
@@ -75,9 +84,7 @@ def _identity(op: TileOp, fn: str, dtype: DType) -> None:
     """cutile's named reductions have an identity each: the reference's must be the same."""
     text = op.form.get("identities") or ""
     value, _, element = text.rpartition(":")
-    if not value:
-        raise refused(f"the identity {text} isn't understood")
-    found = constant_value(f"{element}:{value}", dtype)
+    found = constant_value(f"{element}:{value}" if value else f"i1:{text}", dtype)
     wanted = _identity_of(fn, dtype)
     if dtype.is_int:
         mask = (1 << dtype.bits) - 1
@@ -89,8 +96,8 @@ def _identity(op: TileOp, fn: str, dtype: DType) -> None:
 
 
 def _identity_of(fn: str, dtype: DType) -> float | int:
-    if fn in ("add", "mul"):
-        return {"add": 0, "mul": 1}[fn]
+    if fn in ("add", "mul", *_BITWISE.values()):
+        return int(fn == "mul")
     sign = 1 if fn == "min" else -1
     if dtype.is_float:
         return sign * math.inf

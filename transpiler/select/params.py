@@ -28,6 +28,7 @@ ATOMIC = {
     "add": "Add", "addf": "AddF", "and": "And", "or": "Or", "xor": "Xor", "max": "Max", "min": "Min",
     "umax": "Umax", "umin": "Umin", "xchg": "Xchg",
 }  # fmt: skip
+COMBINED = {"or": "|", "xor": "^"}
 # Opcodes whose floating point rounding defaults to nearest even (a missing attribute means the default).
 _ROUNDED = frozenset({"addf", "subf", "mulf", "divf", "fma", "sqrt", "convert", "reduce", "scan"})
 
@@ -227,7 +228,9 @@ def _scan(op: Op, types: Types, e: Sequence[rust.Expr], out: dict[str, rust.Expr
     ty = op.results[0].ty
     assert isinstance(ty, TileTy)
     out["direction"] = f"reverse::{'Reverse' if op.attrs.get('reverse') else 'Forward'}"
-    out["identity"] = f"{types.element(ty.dtype)}::ZERO"
+    out["identity"] = "false" if ty.dtype.category == "bool" else f"{types.element(ty.dtype)}::ZERO"
+    if (sign := COMBINED.get(str(op.attrs.get("fn")))) is not None:
+        out["combine"] = f"|a, b| a {sign} b"
 
 
 def _metadata(op: Op, types: Types, e: Sequence[rust.Expr], out: dict[str, rust.Expr | str]) -> None:
@@ -256,6 +259,7 @@ _BUILDERS: dict[str, _Builder] = {
     "permute": _permute,
     "mma": _mma,
     "scan": _scan,
+    "reduce": _scan,
     "dim": _metadata,
     "stride": _metadata,
     "view": _tensor,

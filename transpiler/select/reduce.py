@@ -33,4 +33,8 @@ ROWS = [
         nan=False,
         rounding="nearest_even",
     ),
+    # with a function of their own, both work along dimension 0 from 0 whatever they are told, and a reduction's type
+    # is that of what is reduced (a rank of 1 is all that it can have then)
+    form("reduce", "reduce($0, 0, $identity, $combine)", nest=False, fn=("or", "xor"), axis=0, rank=1),
+    form("scan", "scan($0, 0, $direction, $identity, $combine)", nest=False, fn=("or", "xor"), axis=0),
 ]
