@@ -195,6 +195,7 @@ def test_entries_and_what_is_in_the_way(page: Path, desktop: Chrome) -> None:
     assert "compile_error!" in content(find(desktop, "#rust"))
     show(desktop, page, "#/missing")
     assert shown(desktop, "#missing-table tbody .verdict") == ["E0236", "E0302"]
+    assert shown(desktop, "#hole-table tbody code") == ["E0236", "cuda.tile.argmax"]
     show(desktop, page, "#/proofs")
     assert "hint-key-resolved" in find(desktop, "#proof-table").text
 
