@@ -45,8 +45,9 @@ class _Shadow:
     """The tile block that read without an atomic, or that there were several."""
     atomic: Array
     """The tile block that used an atomic, or that there were several."""
-    accesses: list[Access] = field(default_factory=list)
-    """This block's accesses."""
+    reads: list[Access] = field(default_factory=list)
+    writes: list[Access] = field(default_factory=list)
+    """This block's accesses; those of atomics are writes."""
 
 
 @dataclass
@@ -65,7 +66,8 @@ class Races:
         """Begin with another tile block."""
         self.block, self._count, self._after = block, 0, set()
         for shadow in self._shadows.values():
-            shadow.accesses.clear()
+            shadow.reads.clear()
+            shadow.writes.clear()
 
     def begin(self, kind: AccessKind, atomic: bool) -> Access:
         """Number an execution of a memory operation."""
@@ -139,10 +141,10 @@ class Races:
         access.op = op
         low, high = int(index.min()), int(index.max())
         problem = ""
-        for earlier in shadow.accesses:
+        for earlier in shadow.writes if access.kind == "read" else (*shadow.writes, *shadow.reads):
             if token >> earlier.number & 1 or earlier.number == access.number:
                 continue
-            if earlier.kind == access.kind == "read" or (earlier.atomic and access.atomic):
+            if earlier.atomic and access.atomic:
                 continue
             if earlier.high < low or earlier.low > high or not np.isin(index, earlier.index).any():
                 continue
@@ -152,7 +154,7 @@ class Races:
                        f"in line {earlier.op.line} (`{earlier.op.name}`)")  # fmt: skip
             break
         kept = Access(access.kind, access.atomic, access.number, access.bit, op, index, low, high)
-        shadow.accesses.append(kept)
+        (shadow.reads if access.kind == "read" else shadow.writes).append(kept)
         return problem
 
 
