@@ -8,8 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from transpiler import cli
-from transpiler.verify import Judge
+from transpiler import cli, tileir
 
 KERNELS = """\
 import cuda.tile as ct
@@ -121,7 +120,7 @@ def test_executing_against_a_proof_is_an_alarm(
     """A judge that finds everything equal is contradicted."""
     folder, text = vadd
     text.write_text(text.read_text().replace("x + y", "x - y"))
-    monkeypatch.setattr(Judge, "compare", lambda *_, **__: SimpleNamespace(equal=True, equivalences={}))
+    monkeypatch.setattr(tileir, "compare", lambda *_, **__: SimpleNamespace(equal=True, equivalences={}))
     status, check, _, err = verify(folder, capsys, "--execute")
     assert (status, check["verdict"], codes(check)) == (1, "error", [("E0709", "error")])
     assert "the judge or the interpreter is wrong" in err
