@@ -83,7 +83,7 @@ def run(bench: Bench, chunk: Chunk) -> Done:
             seen.add(repr(kernel))
             done.count(kernel, bench.run(kernel, chunk.execute))
 
-    _examples(chunk, judge)()
+    examples(chunk, judge)()
     return done
 
 
@@ -111,11 +111,11 @@ def minimize(bench: Bench, chunk: Chunk) -> Finding | None:
             raise _FoundError
 
     with contextlib.suppress(_FoundError):
-        _examples(chunk, judge, Phase.shrink)()
+        examples(chunk, judge, Phase.shrink)()
     return min(found, key=lambda f: len(f.kernel.source), default=None)
 
 
-def _examples(chunk: Chunk, judge: Callable[[Kernel], None], *phases: Phase) -> Callable[[], None]:
+def examples(chunk: Chunk, judge: Callable[[Kernel], None], *phases: Phase) -> Callable[[], None]:
     """Something to call that draws the chunk's kernels, always the same ones."""
 
     @seed(zlib.crc32(f"{chunk.focus} {chunk.seed}".encode()))

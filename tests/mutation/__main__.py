@@ -30,6 +30,12 @@ class Task:
     tries: int
     every: int
 
+    @property
+    def name(self) -> str:
+        """The operator, the kernel and the specialization."""
+        (kernel,) = self.job.kernels
+        return f"{self.job.name}/{kernel.name} [{kernel.specializations[0].name}]"
+
 
 def tasks(corpus: str, checks: int, options: argparse.Namespace) -> Iterator[Task]:
     """The first ``checks`` specializations of each kernel of a corpus."""
@@ -48,14 +54,16 @@ def _handler() -> Iterator[Handler]:
             try:
                 return Bench(judge, task.job).run(task.kinds, task.places, task.tries, task.every)
             except ValueError as reason:
-                return Result(f"{task.job.name}/{task.job.kernels[0].name}", [], reason=str(reason))
+                return Result(task.name, [], reason=str(reason))
 
         yield done
 
 
-def run(work: Sequence[Task], jobs: int) -> tuple[list[Result], list[str]]:
-    """Do all tasks; returns the results and what crashed."""
-    results, crashes = [], []
+def run(work: Sequence[Task], jobs: int, kept: Path | None = None) -> tuple[list[Result], list[str]]:
+    """Do all tasks; returns the results and what crashed. ``kept`` holds results that needn't be found again."""
+    results, crashes = _kept(kept), list[str]()
+    known = {result.kernel for result in results}
+    work = [task for task in work if task.name not in known]
     with Pool(jobs, _handler, time_limit=1800) as pool:
         for task in work:
             pool.submit(task)
@@ -64,9 +72,20 @@ def run(work: Sequence[Task], jobs: int) -> tuple[list[Result], list[str]]:
                 crashes.append(f"{task.job.name}/{task.job.kernels[0].name}: {result.how}")
             else:
                 results.append(result)
-                print(f"{len(results):3} of {len(work)}: {result.kernel}: {len(result.mutants)} mutants",
+                if kept is not None:
+                    with kept.open("a") as file:
+                        file.write(json.dumps(asdict(result)) + "\n")
+                print(f"{len(results):3} of {len(work) + len(known)}: {result.kernel}: {len(result.mutants)} mutants",
                       file=sys.stderr, flush=True)  # fmt: skip
     return sorted(results, key=lambda r: r.kernel), crashes
+
+
+def _kept(path: Path | None) -> list[Result]:
+    """The results that an interrupted run wrote."""
+    if path is None or not path.is_file():
+        return []
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    return [Result(**{**row, "mutants": [Mutant(**m) for m in row["mutants"]]}) for row in rows]
 
 
 def missed(mutants: Sequence[Mutant]) -> list[Mutant]:
@@ -139,14 +158,18 @@ def main() -> int:
     parser.add_argument("--checks", type=int, default=1, help="specializations of each kernel")
     parser.add_argument("--places", type=int, default=1, help="places of each kind in a kernel")
     parser.add_argument("--tries", type=int, default=5, help="places to look at for one that compiles")
-    parser.add_argument("--execute", type=int, default=4, help="execute one mutant of so many; 0: none")
+    parser.add_argument("--execute", type=int, default=10, help="execute one mutant of so many; 0: none")
     parser.add_argument("-j", "--jobs", type=int, default=2)
+    parser.add_argument("--resume", action="store_true", help="go on where an interrupted run ended")
     parser.add_argument("-o", "--out", type=Path, default=Path("out/mutation"))
     options = parser.parse_args()
     started = time.monotonic()
-    results, crashes = run(list(tasks(options.corpus, options.checks, options)), options.jobs)
-    text = "\n".join([report(results, time.monotonic() - started), *crashes])
     options.out.mkdir(parents=True, exist_ok=True)
+    kept = options.out / "results.jsonl"
+    if not options.resume:
+        kept.unlink(missing_ok=True)
+    results, crashes = run(list(tasks(options.corpus, options.checks, options)), options.jobs, kept)
+    text = "\n".join([report(results, time.monotonic() - started), *crashes])
     (options.out / "figures.txt").write_text(text + "\n")
     data = {"figures": summary(results), "crashes": crashes, "results": [asdict(r) for r in results]}
     (options.out / "figures.json").write_text(json.dumps(data, indent=1) + "\n")
