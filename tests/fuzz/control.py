@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fuzz import dtypes as dt
 from fuzz.memory import store_value
-from fuzz.values import condition, index, int_text, known_condition, literal, number, position, shape, value
+from fuzz.values import condition, filled, index, int_text, known_condition, literal, number, position, shape, value
 from fuzz.writer import Frame, Value, Writer
 
 NESTING = 3
@@ -26,6 +26,8 @@ def assign(w: Writer) -> None:
         return
     target = w.draw.pick(names)
     made = value(w, target.dtype, target.shape)
+    if made.text == target.text:  # the reference splits loops even where a branch assigns a name to itself
+        made = filled(w, target.dtype, target.shape)
     if target.dtype in dt.NUMBERS and w.draw.chance(40):
         w.line(f"{target.text} {w.draw.pick(('+=', '*=', '-='))} {made.text}")
     else:

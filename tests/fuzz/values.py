@@ -92,7 +92,8 @@ def value(w: Writer, dtype: str, shape: Shape = ()) -> Value:
         w.depth -= 1
 
 
-def _filled(w: Writer, dtype: str, shape: Shape) -> Value:
+def filled(w: Writer, dtype: str, shape: Shape) -> Value:
+    """A tile of one number, or a range."""
     if dtype in dt.RESTRICTED:
         return Value(f"ct.full({shape_text(w, shape)}, {literal(w, 'float32')}, ct.{dtype})", dtype, shape)
     if shape and dtype in dt.NUMBERS and len(shape) == 1 and w.draw.chance(30):
@@ -143,7 +144,7 @@ def _scalar(w: Writer, dtype: str, shape: Shape) -> Value:
 
 
 _MADE = {
-    "fill": _filled, "load": _loaded, "cast": _cast, "broadcast": _broadcast, "arithmetic": _arithmetic,
+    "fill": filled, "load": _loaded, "cast": _cast, "broadcast": _broadcast, "arithmetic": _arithmetic,
     "scalar": _scalar,
 }  # fmt: skip
 

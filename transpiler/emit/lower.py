@@ -459,7 +459,11 @@ def _convert(self: Lowering, op: Op) -> None:
     assert c is not None
     (x,) = self.take(op.operands)
     other = c.expr if c.nest else temporary(self, op, source, c.expr, "zero")
-    self.results(op, rust.call("ne_tile", x, other), True)
+    compared = replace(op, opcode="cmpi", operands=(*op.operands, zero.result),
+                       attrs={"predicate": "ne", "signed": source.dtype.signed})  # fmt: skip
+    row = self.functions.forms.find("cmpi", keys(compared, self.generics))
+    assert row is not None
+    self.results(op, instantiate(row.expr, parameters(compared, self.generics, [x, other])), row.nest)
 
 
 def _same(self: Lowering, op: Op) -> None:

@@ -60,11 +60,17 @@ def _arange(ev: Evaluator, size: Val, dtype: Val, start: Val, step: Val) -> Val:
     shape = ev.const_shape(size)
     iota = ev.value("iota", (), TileTy(d if d.is_int else I32, shape))
     result: Val = ev.astype(iota, d)
-    if not (isinstance(step, Const) and step.value == 1):
+    if not _is_known(ev, step, 1):
         result = arith.arithmetic(ev, "mul", result, ev.astype(ev.tile(step), d))
-    if not (isinstance(start, Const) and start.value == 0):
+    if not _is_known(ev, start, 0):
         result = arith.arithmetic(ev, "add", result, ev.astype(ev.tile(start), d))
     return result
+
+
+def _is_known(ev: Evaluator, v: Val, value: int) -> bool:
+    """Is it a number, or a known scalar, that is ``value``? A decision where it depends on parameters."""
+    known = v if isinstance(v, Const) else ev.known_exactly(v)
+    return known is not None and bool(ev.decide(Const(known.value == value, sy.apply("eq", known.sym, sy.lit(value)))))
 
 
 def _full(ev: Evaluator, shape: Val, fill_value: Val, dtype: Val) -> Value:
