@@ -27,6 +27,7 @@ from transpiler.pipeline import translate
 from transpiler.selection import Selection
 from transpiler.translation import SiteOf, Translation
 
+_KEPT = 4
 Told = Callable[[Run, Verdict], None]
 """Hears every verdict."""
 
@@ -56,7 +57,7 @@ class Filler:
         # raised overrides would hide the Holes; where both fill one, Rust that somebody wrote goes first
         self._known = tuple(o for o in job.selection.overrides if o.rules == self._rules and o.kind == "rust")
         self._stale = [o for o in job.selection.overrides if o.rules != self._rules and o.kind == "rust"]
-        self._translations: dict[tuple[Override, ...], Translation] = {}
+        self._translations: dict[tuple[tuple[Override, ...], frozenset[str] | None], Translation] = {}
 
     def fill(self) -> list[Run]:
         """Go on until no Hole is left that can be filled; returns every Hole's run in order."""
@@ -64,7 +65,8 @@ class Filler:
         self._job = replace(self._job, kernels=tuple(k for k in self._job.kernels if k.name in with_holes))
         self._translations.clear()  # the others needn't be translated again for every answer
         while not self.ended and (run := self._next()) is not None:
-            desk = Desk(self.tools.bench, self.tools.client, self.tools.budget, self.tools.transcript, self.translation,
+            desk = Desk(self.tools.bench, self.tools.client, self.tools.budget, self.tools.transcript,
+                        lambda run=run: self.translation(run),  # type: ignore[misc]
                         self._accept, lambda digest: self._parked(digest) is not None)  # fmt: skip
             advance(run.course, lambda stage, run=run, desk=desk: STAGES[stage](run, desk),  # type: ignore[misc]
                     lambda verdict, run=run: self._told(run, verdict), self._passed_on)  # type: ignore[misc]  # fmt: skip
@@ -73,18 +75,23 @@ class Filler:
                 self.ended = run.course.step.reason if run.course.step.run else ""
         return list(self.runs.values())
 
-    def translation(self) -> Translation:
-        """The operator with every override and candidate there is."""
+    def translation(self, run: Run | None = None) -> Translation:
+        """The operator with every override and candidate there is; of a run, only the kernels that it is about."""
         candidates = (run.override for run in self.runs.values())
-        return self._translate((*self._known, *(c for c in candidates if c is not None)))
+        return self._translate((*self._known, *(c for c in candidates if c is not None)), run)
 
-    def _translate(self, overrides: Iterable[Override]) -> Translation:
-        used = tuple(overrides)
-        if used not in self._translations:
-            self._translations.clear()
-            selection = Selection(self._job.selection.without, used)
-            self._translations[used] = translate(replace(self._job, selection=selection))
-        return self._translations[used]
+    def _translate(self, overrides: Iterable[Override], run: Run | None) -> Translation:
+        used, names = tuple(overrides), frozenset(s.kernel for s in run.sites) if run is not None else None
+        if (used, names) not in self._translations:
+            while len(self._translations) >= _KEPT:
+                del self._translations[next(iter(self._translations))]
+            self._translations[used, names] = translate(self._part(used, names))
+        return self._translations[used, names]
+
+    def _part(self, overrides: tuple[Override, ...], names: frozenset[str] | None) -> OperatorJob:
+        kernels = tuple(k for k in self._job.kernels if names is None or k.name in names)
+        selection = Selection(self._job.selection.without, overrides)
+        return replace(self._job, kernels=kernels, selection=selection)
 
     # Which Hole comes next
 
@@ -151,7 +158,7 @@ class Filler:
 
     def _accept(self, run: Run) -> tuple[str, ...] | None:
         """Write the overrides of a run and of the parked ones it was compared with, if they give the same again."""
-        before = self.translation()
+        before = self.translation(run)
         group = [run, *self._companions(run, before)]
         made = [_with_evidence(one, run) for one in group]
         stage = _folder(self.tools.out)
@@ -160,8 +167,8 @@ class Filler:
                 (stage / f"{override.key}.toml").write_text(override.to_toml(), encoding="utf-8")
             others = [r.override for r in self.runs.values() if r.override is not None and r not in group]
             read = load_overrides(stage)
-            again = translate(replace(self._job, selection=Selection(
-                self._job.selection.without, (*self._known, *others, *read))))  # fmt: skip
+            names = frozenset(s.kernel for s in run.sites)
+            again = translate(self._part((*self._known, *others, *read), names))
             if again.files != before.files or again.plan != before.plan:
                 return None
             _move(stage, overrides_folder(self.tools.out))
