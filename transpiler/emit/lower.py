@@ -404,7 +404,7 @@ def _constant(self: Lowering, op: Op) -> None:
 def _is_operator(self: Lowering, op: Op, v: Value) -> bool:
     """Is the operation written with an operator whose other side, or whose `let`, gives a constant its type?"""
     row = self.functions.forms.find(op.opcode, keys(op, self.generics)) if op.opcode in _ARITHMETIC else None
-    if row is None or not (isinstance(row.expr, rust.Binary) or op.opcode == "fma"):
+    if row is None or not isinstance(row.expr, rust.Binary):
         return False
     return op.operands[0] is not v or not self.holdable(op, row.expr)
 

@@ -201,6 +201,10 @@ class Builder:
 
     def known(self, x: Val) -> Const | None:
         """The Python value of a 0-d tile that is a constant to the kernel; of larger tiles nothing is known."""
+        if isinstance(x, Value) and x.op is not None and x.op.opcode == "convert":
+            whole = self.known(x.op.operands[0])  # a float that is an integer parameter
+            exact = whole is not None and type(whole.value) is int and self.type_of(x).dtype.is_float
+            return Const(float(whole.value), sy.apply("float", whole.sym)) if exact and whole is not None else None
         if not isinstance(x, Value) or x.op is None or x.constant is None or x.op.attrs.get("baked"):
             return None
         if not self.type_of(x).shape:
