@@ -84,6 +84,8 @@ def _view(low: Lifter, op: TileOp) -> None:
 
 def _index_space(low: Lifter, op: TileOp) -> None:
     view = low.values[op.operands[0]]
+    if isinstance(view.ty, ViewTy) and (view.ty.steps or view.ty.sparse_dim is not None):
+        low.refuse("cutile 0.5 counts the tiles of partition views only")
     for axis, index in enumerate(op.results):
         if low.printed(index) != "tile<i32>":
             low.refuse("an index space of i64 has no form in cutile 0.5")
@@ -173,16 +175,16 @@ def _pointer_parts(low: Lifter, op: TileOp, values: int) -> tuple[list[Value], V
         raise refused("an access without a token has no form")
     pointer, rest = plain[0], plain[1 + values :]
     given = [_stored(low, v, pointer) for v in plain[1 : 1 + values]]
-    mask = rest.pop(0) if rest and _is_mask(rest[0], pointer) else None
+    mask = rest.pop(0) if rest and _is_mask(rest[0]) else None
     padding = _stored(low, rest.pop(0), pointer) if rest else None
     if rest:
         low.refuse("it has more operands than are known")
     return [pointer, *given], mask, padding, token
 
 
-def _is_mask(v: Value, pointer: Value) -> bool:
-    assert isinstance(pointer.ty, PtrTy)
-    return isinstance(v.ty, TileTy) and v.ty.dtype.category == "bool" and pointer.ty.dtype.category != "bool"
+def _is_mask(v: Value) -> bool:
+    """Whether an operand that follows a pointer is a mask: a padding for bools never stands without one."""
+    return isinstance(v.ty, TileTy) and v.ty.dtype.category == "bool"
 
 
 def _some(*values: Value | None) -> list[Value]:
