@@ -21,6 +21,7 @@ from transpiler.report.model import (
     make_report,
     natural,
 )
+from transpiler.report.terminal import totals_line
 
 TOOL = {"cutile": "0.5.0"}
 
@@ -130,3 +131,12 @@ def test_carets_without_a_source_or_beyond_it() -> None:
         assert render(found, lambda _, lines=lines: lines).plain == "warning[E0301]: no rule\n --> f.py:9:1"  # type: ignore[misc]
     assert render(Diagnostic("E0900", "oops")).plain == "error[E0900]: oops"
     assert "x[not markup]" in render(Diagnostic("E0900", "x[not markup]")).plain
+
+
+@pytest.mark.parametrize(("count", "said"), [(0, "0 entries"), (1, "1 entry"), (21, "21 entries"), (51, "51 entries")])
+def test_numbers_are_said_with_the_right_noun(count: int, said: str) -> None:
+    report = make_report({}, [], seconds=0.0, reference_seconds=0.0)
+    totals = report.totals.model_copy(update={"entries": count, "operators": count, "checks": count})
+    line = totals_line(report.model_copy(update={"totals": totals}))
+    assert said in line
+    assert line.startswith(f"{count} operator{'' if count == 1 else 's'}; 0 kernels; ")

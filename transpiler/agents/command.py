@@ -128,9 +128,8 @@ def _row(operator: str, run: Run) -> HoleRow:
 def _print_rows(rows: list[HoleRow], used: int, ended: str, out: IO[str]) -> None:
     for row in rows:
         what = f"override {row.override}" if row.override else row.reason
-        print(
-            f"{row.file}:{row.line} {row.hole}: {row.status}, {what} ({row.questions} questions, {row.tokens} tokens)"
-        )
+        asked = "1 question" if row.questions == 1 else f"{row.questions} questions"
+        print(f"{row.file}:{row.line} {row.hole}: {row.status}, {what} ({asked}, {row.tokens} tokens)", file=out)
         if row.status == "stopped" and row.detail:
             print(f"  {row.detail}", file=out)
     if ended:

@@ -76,12 +76,13 @@ def _executed(kernel: Kernel) -> str:
     """On how many inputs, and how many checks were not executed."""
     rows = [check.executed for check in kernel.checks() if check.executed is not None]
     inputs, without = sum(row.valid for row in rows), sum(not row.valid for row in rows)
-    parts = [_inputs(inputs)] if inputs else []
-    return ", ".join(parts + ([f"{without} check{'s' * (without > 1)} not"] if without else []))
+    parts = [_counted(inputs, "input")] if inputs else []
+    return ", ".join(parts + ([f"{_counted(without, 'check')} not"] if without else []))
 
 
-def _inputs(count: int) -> str:
-    return f"{count} input{'s' * (count != 1)}"
+def _counted(count: int, noun: str) -> str:
+    one_or_many = noun if count == 1 else f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count} {one_or_many}"
 
 
 def print_entries(out: Console, report: Report) -> None:
@@ -105,19 +106,20 @@ def print_entries(out: Console, report: Report) -> None:
 def totals_line(report: Report) -> str:
     """One line with every count that isn't zero."""
     totals = report.totals
-    parts = [f"{totals.operators} operators", f"{totals.kernels} kernels", f"{totals.entries} entries"]
+    parts = [_counted(totals.operators, "operator"), _counted(totals.kernels, "kernel"),
+             _counted(totals.entries, "entry")]  # fmt: skip
     verdicts = [f"{getattr(totals, v)} {v}" for v in VERDICTS if getattr(totals, v)]
     verdicts += [f"{totals.raised} raised"] if totals.raised else []
-    parts.append(f"{totals.checks} checks" + (f": {', '.join(verdicts)}" if verdicts else ""))
+    parts.append(_counted(totals.checks, "check") + (f": {', '.join(verdicts)}" if verdicts else ""))
     if totals.machine_code_identical or totals.machine_code_refused:
         parts.append(f"machine code: {totals.machine_code_identical} identical, {totals.machine_code_refused} refused")
     if totals.executed is not None:
-        parts.append(f"{totals.executed} checks executed on {_inputs(totals.executed_inputs or 0)}")
+        parts.append(
+            f"{_counted(totals.executed, 'check')} executed on {_counted(totals.executed_inputs or 0, 'input')}"
+        )
     if report.cached_checks:
         parts.append(f"{report.cached_checks} of them unchanged since an earlier run")
-    return f"{'; '.join(parts)}; {report.seconds:.1f} s (reference exports {report.reference_seconds:.1f} s)".replace(
-        "1 operators", "1 operator").replace(" 1 kernels", " 1 kernel").replace(" 1 entries", " 1 entry").replace(
-        " 1 checks", " 1 check")  # fmt: skip
+    return f"{'; '.join(parts)}; {report.seconds:.1f} s (reference exports {report.reference_seconds:.1f} s)"
 
 
 @contextlib.contextmanager
