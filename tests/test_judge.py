@@ -13,6 +13,7 @@ from batch_corpus import corpus
 from transpiler.jobs import corpus_jobs
 from transpiler.pipeline import translate
 from transpiler.tileir.model import Entry, Region
+from transpiler.tileir.selfcheck import shuffled
 from transpiler.translation import check_keys
 from transpiler.verify import Judge, rust_text, tasks_of
 
@@ -46,26 +47,25 @@ def without_stores(entry: Entry, seed: int) -> Entry:
     return replace(entry, body=Region(entry.body.args, kept))
 
 
-def test_a_proof_is_repeated_with_a_shuffled_reference(
-    judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(SELFCHECK, "shuffled", without_stores)
-    verdict, diagnostics = check(judge, tmp_path)
-    assert verdict == "error"
-    assert [code for code, _ in diagnostics] == ["E0707"]
-    assert "shuffled copy of the reference" in diagnostics[0][1]
-    monkeypatch.undo()
-    assert check(judge, tmp_path) == ("proved", [])
+def test_each_program_must_equal_itself(judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for change, verdict in (("", "proved"), ("3.0", "differs")):
+        with Judge() as fresh, monkeypatch.context() as patch:
+            patch.setattr(SELFCHECK, "shuffled", without_stores)
+            found, diagnostics = check(fresh, tmp_path, change=change)
+        assert (found, [code for code, _ in diagnostics]) == ("error", ["E0707"])
+        assert "the reference equal to itself" in diagnostics[0][1]
+        assert check(judge, tmp_path, change=change)[0] == verdict
 
 
-def test_a_difference_counts_only_if_both_equal_themselves(
-    judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    verdict, diagnostics = check(judge, tmp_path, change="3.0")
-    assert verdict == "differs"
-    assert [code for code, _ in diagnostics] == ["E0701"]
-    monkeypatch.setattr(SELFCHECK, "shuffled", without_stores)
-    verdict, diagnostics = check(judge, tmp_path, change="3.0")
-    assert verdict == "error"
-    assert [code for code, _ in diagnostics] == ["E0707"]
-    assert "the reference equal to itself" in diagnostics[0][1]
+def test_the_translation_must_equal_itself_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Entry] = []
+
+    def only_the_first(entry: Entry, seed: int) -> Entry:
+        seen.append(entry)
+        return shuffled(entry, seed) if len(seen) == 1 else without_stores(entry, seed)
+
+    monkeypatch.setattr(SELFCHECK, "shuffled", only_the_first)
+    with Judge() as fresh:
+        found, diagnostics = check(fresh, tmp_path)
+    assert (found, [code for code, _ in diagnostics]) == ("error", ["E0707"])
+    assert "the translation equal to itself" in diagnostics[0][1]

@@ -161,10 +161,9 @@ _OWN: dict[str, Code] = {
     "E0706": Code("the machine code differs", "Both sides were assembled, and the code or what belongs to it "
                   "(registers, shared memory, cluster) isn't the same. The comparison of Tile IR stands beside it.",
                   "A note, not a verdict; please report it."),
-    "E0707": Code("the judge contradicts itself", "A verdict may not depend on names or on the order of independent "
-                  "operations. A proof is repeated with a copy of the reference, values renamed and operations "
-                  "reordered; where programs differ each is compared with such a copy of itself. That came out "
-                  "otherwise, so the check ends as `error`; it says nothing about the translation.", _REPORT),
+    "E0707": Code("the judge contradicts itself", "Before it compares two programs the judge compares each with a "
+                  "copy of itself, values renamed and independent operations reordered. It found them different, so "
+                  "the check ends as `error`; it says nothing about the translation.", _REPORT),
     "E0708": Code("the sides compute different results", "Both sides were executed on the same inputs "
                   "(`transpile verify --execute`), and memory isn't the same afterwards, or only our side does "
                   "something that has no meaning. The message has the inputs, made as small as could be, both values "

@@ -115,7 +115,7 @@ class Judge:
         self._execute = execute
         self._modules: dict[str, _rust.Module] = {}
         self._entries: dict[bytes, Entry] = {}
-        self._trusted: set[tuple[bytes, bytes, str]] = set()
+        self._trusted: set[tuple[bytes, str]] = set()
         self._comparisons: dict[tuple[bytes, bytes, str], Comparison] = {}
 
     def close(self) -> None:
@@ -148,14 +148,12 @@ class Judge:
         if task.inputs is None:
             return self._not_compiled(reference, task)
         ours = self.compile(rust, task.inputs, task.target)
+        for bytecode, side in ((reference, "reference"), (ours, "translation")):
+            self._selfcheck(bytecode, side, task)
         mapping = parameter_map(task.specialization)
         comparison = self.compare(reference, ours, task.target, mapping)
         result = CheckResult("proved", equivalences=comparison.equivalences)
-        if comparison.equal:
-            self._confirm(reference, ours, task, mapping)
-        else:
-            for bytecode, side in ((reference, "reference"), (ours, "translation")):
-                self._selfcheck(bytecode, side, task)
+        if not comparison.equal:
             located = self.compare(reference, ours, task.target, mapping, debug=True)
             shown = tuple(_difference(d, rust, task) for d in located.differences)
             result = CheckResult("differs", shown, equivalences=comparison.equivalences)
@@ -236,30 +234,17 @@ class Judge:
             self._comparisons[key] = compare(*sides, target=target, parameter_map=mapping)
         return self._comparisons[key]
 
-    def _confirm(self, reference: bytes, ours: bytes, task: CheckTask, mapping: tuple[int, ...] | None) -> None:
-        """A proof must hold for a shuffled copy of the reference too; raises E0707 where it doesn't."""
-        from transpiler.tileir import compare
-        from transpiler.tileir.selfcheck import shuffled
-
-        key = (_digest(reference), _digest(ours), task.target)
-        if key in self._trusted:
-            return
-        copy = shuffled(self._entry(reference), 0)
-        if not compare(copy, self._entry(ours), target=task.target, parameter_map=mapping).equal:
-            message = "the judge's proof doesn't hold for a shuffled copy of the reference, so it would mean nothing"
-            raise error("E0707", message, task.place, status=1)
-        self._trusted.add(key)
-
     def _selfcheck(self, bytecode: bytes, side: str, task: CheckTask) -> None:
-        """A difference means something only if the judge finds either program equal to a shuffled copy of itself.
-
-        Raises E0707 where it doesn't.
-        """
+        """The judge must find a program equal to a shuffled copy of itself; raises E0707 where it doesn't."""
         from transpiler.tileir.selfcheck import selfcheck
 
+        key = (_digest(bytecode), task.target)
+        if key in self._trusted:
+            return
         if not selfcheck(self._entry(bytecode), target=task.target):
             message = f"the judge doesn't find the {side} equal to itself, so its verdict would mean nothing"
             raise error("E0707", message, task.place, status=1)
+        self._trusted.add(key)
 
     def _entry(self, bytecode: bytes) -> Entry:
         """Parse a disassembly, each bytecode once (the last few hundred are kept)."""
