@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -190,3 +192,14 @@ def test_sharing_changes_nothing(source: Path, monkeypatch: pytest.MonkeyPatch) 
     assert shared.files == alone.files
     assert shared.plan == alone.plan
     assert count < len(specs) == len(runs) - count
+
+
+def test_translating_without_overrides_loads_nothing_of_raising() -> None:
+    """It would cost every worker of a batch."""
+    program = (
+        "import sys\nfrom transpiler.jobs import corpus_jobs\nfrom transpiler.pipeline import translate\n"
+        "translate(next(job for job in corpus_jobs('tilegym-core') if job.name == 'transpose'))\n"
+        "print(*(name for name in sys.modules if name.startswith(('transpiler.raising', 'numpy', 'ml_dtypes'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

@@ -109,6 +109,8 @@ def _specialized(
 
 def _raise(program: hir.Program, residuals: Sequence[_Residual], job: OperatorJob) -> None:
     """Put raised overrides in the place of programs with Holes, each for its own specialization."""
+    if not job.selection.overrides:
+        return
     from transpiler.raising.apply import filled_entry, raised_entry
     from transpiler.raising.raise_kernel import author_names
 

@@ -45,7 +45,7 @@ class Selection:
     @property
     def fragments(self) -> Fragments:
         """The Rust for constructs that the tables have nothing for, by the construct's digest."""
-        return of_kind(self.overrides, self.digest) if self.overrides else {}
+        return _fragments(self.overrides, self.digest) if self.overrides else {}
 
     def raised(self, kernel: str, one: Specialization) -> tuple[Override, ...]:
         """Return the raised overrides for one specialization of a kernel, that of the whole kernel first."""
@@ -73,6 +73,12 @@ def _digest(without: tuple[str, ...]) -> str:
     rules = [[r.key, r.signature, r.status, r.reason] for r in _rules(without)]
     forms = [[f.key, f.template, f.nest] for rows in _forms(without).rows.values() for f in rows]
     return hashlib.sha256(json.dumps([rules, forms]).encode()).hexdigest()[:16]
+
+
+@cache
+def _fragments(overrides: tuple[Override, ...], rules: str) -> Fragments:
+    """Parsed once for all specializations that ask."""
+    return of_kind(overrides, rules)
 
 
 def check_without(names: tuple[str, ...]) -> None:
