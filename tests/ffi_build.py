@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -82,9 +82,14 @@ def translate(path: Path, runs: Sequence[tuple[str, Specialization]], name: str 
 
 def write(folder: Path, operators: Sequence[Operator]) -> None:
     """Write the folder as the pipeline would."""
-    files = render_crate_files([operator.name for operator in operators])
-    for operator in operators:
-        files |= {f"{operator.name}/{path}": text for path, text in operator.files().items()}
+    write_folder(folder, {operator.name: operator.files() for operator in operators})
+
+
+def write_folder(folder: Path, operators: Mapping[str, Mapping[str, str]]) -> None:
+    """Write the files of operators, by name, and the crate that joins them."""
+    files = render_crate_files(list(operators))
+    for operator, own in operators.items():
+        files |= {f"{operator}/{path}": text for path, text in own.items()}
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")

@@ -17,10 +17,9 @@ from pathlib import Path
 
 import pytest
 import stub_driver
-from ffi_build import cargo_build
+from ffi_build import cargo_build, write_folder
 
 from transpiler import toolkit
-from transpiler.emit.extras import render_crate_files
 from transpiler.jobs import corpus_jobs
 from transpiler.pipeline import translate
 from transpiler.spec import ArraySpec, Specialization
@@ -76,12 +75,7 @@ def translations() -> list[Translation]:
 def caught(translations: list[Translation], tmp_path_factory: pytest.TempPathFactory) -> Caught:
     """Launch every check's kernel with arguments that fit the check."""
     folder = tmp_path_factory.mktemp("launched")
-    files = render_crate_files([one.plan.name for one in translations])
-    for one in translations:
-        files |= {f"{one.plan.name}/{path}": text for path, text in one.files.items()}
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
+    write_folder(folder, {one.plan.name: one.files for one in translations})
     cargo_build(folder)
     kept, driver, assembler = folder / "caught", folder / "driver", folder / "tileiras"
     kept.mkdir()

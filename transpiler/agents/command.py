@@ -126,9 +126,11 @@ def _row(operator: str, run: Run) -> HoleRow:
 
 
 def _print_rows(rows: list[HoleRow], used: int, ended: str, out: IO[str]) -> None:
+    from transpiler.report.terminal import counted
+
     for row in rows:
         what = f"override {row.override}" if row.override else row.reason
-        asked = "1 question" if row.questions == 1 else f"{row.questions} questions"
+        asked = counted(row.questions, "question")
         print(f"{row.file}:{row.line} {row.hole}: {row.status}, {what} ({asked}, {row.tokens} tokens)", file=out)
         if row.status == "stopped" and row.detail:
             print(f"  {row.detail}", file=out)

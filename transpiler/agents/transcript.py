@@ -16,6 +16,7 @@ from typing import Any
 from transpiler.agents.clients import ClientReply
 from transpiler.agents.prompt import Prompt
 from transpiler.agents.verdicts import Verdict
+from transpiler.json_lines import objects
 
 
 class Transcript:
@@ -33,16 +34,10 @@ class Transcript:
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the objects of the file; damaged lines are left out."""
         try:
-            lines = self.path.read_text(encoding="utf-8").splitlines()
+            text = self.path.read_text(encoding="utf-8")
         except OSError:
             return
-        for line in lines:
-            try:
-                row = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(row, dict):
-                yield row
+        yield from objects(text)
 
     def find(self, client: str, prompt: Prompt) -> ClientReply | None:
         """Return what the client answered to this very question before."""

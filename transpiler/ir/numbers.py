@@ -9,7 +9,7 @@ from typing import Any
 
 from transpiler.ir.types import GENERIC_CLASS, DType
 
-_TF32_DROPPED = 13  # bits of a float32 significand that tf32 hasn't
+_DROPPED = {"bfloat16": 16, "tfloat32": 13}  # bits of a float32's significand that a dtype hasn't
 
 
 def wrapped(value: int, dtype: DType) -> int:
@@ -39,20 +39,21 @@ def _packed(form: str) -> Callable[[float], float]:
 _single = _packed("<f")
 
 
-def _shortened(dropped: int) -> Callable[[float], float]:
+def _shortened(dtype: str) -> Callable[[float], float]:
     """Round to a float32 with the last bits of its significand dropped."""
+    dropped = _DROPPED[dtype]
 
     def rounding(value: float) -> float:
         (word,) = struct.unpack("<I", struct.pack("<f", _single(value)))
         half = (1 << (dropped - 1)) - 1 + (word >> dropped & 1)
-        return float(struct.unpack("<f", struct.pack("<I", (word + half) >> dropped << dropped))[0])
+        return from_bits((word + half) >> dropped, dtype)
 
     return rounding
 
 
 _ROUNDING = {
     "float64": float, "float32": _single, "float16": _packed("<e"),
-    "bfloat16": _shortened(16), "tfloat32": _shortened(_TF32_DROPPED),
+    **{dtype: _shortened(dtype) for dtype in _DROPPED},
 }  # fmt: skip
 
 
@@ -81,7 +82,6 @@ def bits(value: float, dtype: str) -> int:
 
 
 _WORDS = {"float16": ("<H", "<e"), "float32": ("<I", "<f"), "float64": ("<Q", "<d")}
-_DROPPED = {"bfloat16": 16, "tfloat32": _TF32_DROPPED}  # bits of a float32's significand
 
 
 def from_bits(pattern: int, dtype: str) -> float:

@@ -17,6 +17,7 @@ from transpiler.manifests import to_toml
 from transpiler.record.rows import Recorded, read_rows, recorded
 from transpiler.report.carets import SourceCache
 from transpiler.report.output import complain, write_whole
+from transpiler.report.terminal import counted
 from transpiler.spec import Corpus
 
 _INJECTED = Path(__file__).parent / "inject"
@@ -58,15 +59,11 @@ def _nothing(command: Sequence[str], status: int) -> Exception:
 def _summary(found: Recorded, out: Path, status: int) -> None:
     kernels = [kernel for operator in found.operators for kernel in operator.kernels]
     count = sum(len(kernel.specializations) for kernel in kernels)
-    print(f"wrote {out.as_posix()}: {_counted(len(found.operators), 'operator')}, {_counted(len(kernels), 'kernel')}, "
-          f"{_counted(count, 'specialization')}; prove them with `transpile batch {out.as_posix()}`",
+    print(f"wrote {out.as_posix()}: {counted(len(found.operators), 'operator')}, {counted(len(kernels), 'kernel')}, "
+          f"{counted(count, 'specialization')}; prove them with `transpile batch {out.as_posix()}`",
           file=sys.stderr)  # fmt: skip
     if status:
         print(f"the command ended with status {status}; what it launched before that is recorded", file=sys.stderr)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _writable(out: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +14,7 @@ from pydantic import ValidationError
 from transpiler.corpora import find_module
 from transpiler.diagnostics import Diagnostic, Span, TranspileError
 from transpiler.jobs import operator_name
+from transpiler.json_lines import objects
 from transpiler.recordings import named, specialization
 from transpiler.reference.source import SourceTree
 from transpiler.spec import KernelManifest, OperatorManifest, Specialization
@@ -35,13 +35,7 @@ class Recorded:
 def read_rows(folder: Path) -> Iterator[Row]:
     """Yield what every process wrote; a line that a dying process left unfinished is skipped."""
     for path in sorted(folder.glob("launches-*.jsonl")):
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            try:
-                row = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(row, dict):
-                yield row
+        yield from objects(path.read_text(encoding="utf-8", errors="replace"))
 
 
 def recorded(rows: Iterable[Row], spec_folder: Path) -> Recorded:

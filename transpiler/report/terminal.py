@@ -76,11 +76,12 @@ def _executed(kernel: Kernel) -> str:
     """On how many inputs, and how many checks were not executed."""
     rows = [check.executed for check in kernel.checks() if check.executed is not None]
     inputs, without = sum(row.valid for row in rows), sum(not row.valid for row in rows)
-    parts = [_counted(inputs, "input")] if inputs else []
-    return ", ".join(parts + ([f"{_counted(without, 'check')} not"] if without else []))
+    parts = [counted(inputs, "input")] if inputs else []
+    return ", ".join(parts + ([f"{counted(without, 'check')} not"] if without else []))
 
 
-def _counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """Say how many there are of something, such as ``1 entry`` or ``21 entries``."""
     one_or_many = noun if count == 1 else f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{count} {one_or_many}"
 
@@ -106,17 +107,15 @@ def print_entries(out: Console, report: Report) -> None:
 def totals_line(report: Report) -> str:
     """One line with every count that isn't zero."""
     totals = report.totals
-    parts = [_counted(totals.operators, "operator"), _counted(totals.kernels, "kernel"),
-             _counted(totals.entries, "entry")]  # fmt: skip
+    parts = [counted(totals.operators, "operator"), counted(totals.kernels, "kernel"),
+             counted(totals.entries, "entry")]  # fmt: skip
     verdicts = [f"{getattr(totals, v)} {v}" for v in VERDICTS if getattr(totals, v)]
     verdicts += [f"{totals.raised} raised"] if totals.raised else []
-    parts.append(_counted(totals.checks, "check") + (f": {', '.join(verdicts)}" if verdicts else ""))
+    parts.append(counted(totals.checks, "check") + (f": {', '.join(verdicts)}" if verdicts else ""))
     if totals.machine_code_identical or totals.machine_code_refused:
         parts.append(f"machine code: {totals.machine_code_identical} identical, {totals.machine_code_refused} refused")
     if totals.executed is not None:
-        parts.append(
-            f"{_counted(totals.executed, 'check')} executed on {_counted(totals.executed_inputs or 0, 'input')}"
-        )
+        parts.append(f"{counted(totals.executed, 'check')} executed on {counted(totals.executed_inputs or 0, 'input')}")
     if report.cached_checks:
         parts.append(f"{report.cached_checks} of them unchanged since an earlier run")
     return f"{'; '.join(parts)}; {report.seconds:.1f} s (reference exports {report.reference_seconds:.1f} s)"
