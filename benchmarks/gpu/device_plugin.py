@@ -26,8 +26,12 @@ import pytest
 from cutile_kernels._runtime import tilegym as backend
 from plugin import backend_of
 
-PAIRS, FEW = 21, 7
-LONG_US = 5000.0
+ROUND = 50
+"""Launches of each side in a round of profiling."""
+PRECISION, BUDGET_US = 0.0015, 1.5e6
+"""Rounds go on until the standard error of the ratio is this small, or this much time on the device is spent."""
+GROUPS, OVERHEAD_US = 10, 300.0
+"""Groups of samples whose spread is looked at; what a launch costs beside its time on the device."""
 RESTORED = 2 << 30
 """Arrays that take more bytes together are not put back."""
 
@@ -144,8 +148,7 @@ class Recorder:
         ours()
         pairs = zip(expected, launch.saved, strict=True)
         row["same_bits"] = all(equal_bits(theirs, array) for theirs, (array, _) in pairs) if expected else None
-        times = timed(reference, ours, launch.saved)
-        return row | {"reference_us": times[0], "ours_us": times[1]}
+        return row | timed(reference, ours, launch.saved)
 
     def _machine_code(self, launch: Launch, reference: Any) -> str:
         """Compare the machine code that both sides compiled for this launch."""
@@ -241,12 +244,41 @@ def equal_bits(a: Any, b: Any) -> bool:
     return bool(torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8)))
 
 
-def timed(reference: Any, ours: Any, saved: Sequence[tuple[Any, Any]]) -> tuple[float, float]:
-    """Return the medians of both kernels' times on the device, in microseconds."""
+def timed(reference: Any, ours: Any, saved: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
+    """Measure until the ratio is known well enough; times are midmeans in microseconds.
+
+    CUPTI's clock ticks every 32 ns, up to 3 % of a short kernel, so one sample or a median says little: the mean of
+    the middle half of many samples does. How long to go on depends on the spread only, not on who is faster.
+    """
     first = profiled(reference, ours, saved, 3)
-    count = FEW if max(map(statistics.median, first)) > LONG_US else PAIRS
-    found = profiled(reference, ours, saved, count)
-    return statistics.median(found[0]), statistics.median(found[1])
+    count = max(3, min(ROUND, int(BUDGET_US / 4 / max(map(statistics.median, first)))))
+    times: tuple[list[float], list[float]] = ([], [])
+    spent, error = 0.0, 1.0
+    while error > PRECISION and spent < BUDGET_US:
+        for side, new in zip(times, profiled(reference, ours, saved, count), strict=True):
+            side += new
+            spent += sum(new) + OVERHEAD_US * count
+        error = ratio_error(*times)
+    return {
+        "reference_us": midmean(times[0]),
+        "ours_us": midmean(times[1]),
+        "samples": len(times[0]),
+        "ratio_standard_error": error,
+    }
+
+
+def midmean(values: Sequence[float]) -> float:
+    """The mean of the middle half of values."""
+    middle = sorted(values)[len(values) // 4 : len(values) - len(values) // 4]
+    return statistics.fmean(middle)
+
+
+def ratio_error(reference: Sequence[float], ours: Sequence[float]) -> float:
+    """The relative standard error of the ratio of both midmeans, from those of groups of samples."""
+    groups = [
+        midmean(reference[index::GROUPS]) / midmean(ours[index::GROUPS]) for index in range(min(GROUPS, len(ours)))
+    ]
+    return float(statistics.stdev(groups) / len(groups) ** 0.5)
 
 
 def profiled(

@@ -52,6 +52,7 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     for file in (*HERE.glob("*.py"), *HERE.glob("*.toml")):
         shutil.copy(file, out / file.name)
+    shutil.copytree(HERE / "own", out / "own", dirs_exist_ok=True)
     (out / "env.sh").write_text(ENV, encoding="utf-8")
     (out / "versions.json").write_text(json.dumps(versions()), encoding="utf-8")
     pack_kernels(options.folder, out / "kernels")

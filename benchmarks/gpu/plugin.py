@@ -50,9 +50,9 @@ def backend_of(item: pytest.Item) -> str | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     kept = [item for item in items if backend_of(item) in BACKENDS and "perf" not in item.name.partition("[")[0]]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
-    # Each test beside its counterpart; those that compile for minutes while they tune themselves come last.
+    # Each test beside its counterpart; those that compile for minutes while they tune themselves come first.
     files = list(dict.fromkeys(item.path for item in items))
-    kept.sort(key=lambda item: ("test_bmm" in item.path.name, files.index(item.path), pair(item.nodeid)))
+    kept.sort(key=lambda item: ("test_bmm" not in item.path.name, files.index(item.path), pair(item.nodeid)))
     items[:] = kept
 
 

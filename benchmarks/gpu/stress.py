@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     result = {}
-    for step in (in_a_row, in_threads, in_a_graph, list_graph, refusals):
+    for step in (in_a_row, in_threads, in_a_graph, list_graph, other_arrays, refusals):
         result[step.__name__] = step()
         print(f"{step.__name__}: {result[step.__name__]}")
     machine.write(options.out / "stress.json", result)
@@ -139,6 +139,50 @@ def list_graph() -> dict[str, Any]:
     torch.cuda.synchronize()
     assert torch.all(x == 2).item()
     return {"arrays": 9, "in_a_graph": said}
+
+
+class Exported:
+    """An array that has nothing but DLPack's protocol."""
+
+    def __init__(self, array: Any) -> None:
+        self.__dlpack__, self.__dlpack_device__ = array.__dlpack__, array.__dlpack_device__
+
+
+class Interface:
+    """An array that has nothing but ``__cuda_array_interface__``."""
+
+    def __init__(self, array: Any) -> None:
+        self.__cuda_array_interface__ = array.__cuda_array_interface__
+
+
+def other_arrays() -> dict[str, str]:
+    """Arrays and streams of cupy, through either protocol alone, and of NumPy, which are refused."""
+    torch, runtime, kernels = modules()
+    x = torch.zeros(1 << 16, dtype=torch.float32, device="cuda")
+    given = {"DLPack alone": Exported(x), "__cuda_array_interface__ alone": Interface(x), "torch": x}
+    for array in given.values():
+        runtime.launch(torch.cuda.current_stream(), (512,), kernels.one, (array, 128))
+    torch.cuda.synchronize()
+    assert torch.all(x == len(given)).item()
+    found = dict.fromkeys(given, "launched")
+    try:
+        cupy: Any = importlib.import_module("cupy")
+    except ImportError:
+        found["cupy"] = "not installed"
+    else:
+        stream = cupy.cuda.Stream(non_blocking=True)
+        with stream:
+            y = cupy.zeros(1 << 16, dtype=cupy.float32)
+            runtime.launch(stream, (512,), kernels.one, (y, 128))
+        stream.synchronize()
+        assert bool((y == 1).all())
+        found["cupy"] = "launched"
+    try:
+        runtime.launch(None, (512,), kernels.one, (importlib.import_module("numpy").zeros(1 << 16, "float32"), 128))
+        raise AssertionError("an array of NumPy was launched")
+    except runtime.CutileError as exc:
+        found["numpy"] = f"{type(exc).__name__}: {exc}"
+    return found
 
 
 def refusals() -> dict[str, str]:
