@@ -104,9 +104,9 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     configs = [{key: row.get(key) for key in keys} for row in measured]
     for row, ratio in zip(configs, ratios, strict=True):
         if row["machine_code"] != "identical":
-            row["explanation"] = EXPLANATIONS.get(row["operator"], "unknown")
+            row["explanation"] = EXPLANATIONS.get(str(row["operator"]), "unknown")
         elif ratio < LIMIT:
-            row["explanation"] = "the machine code is identical: the same instructions at another address, or noise"
+            row["explanation"] = "the machine code is identical"
     return {
         "configs": configs,
         "geomean_reference_over_ours": math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None,
