@@ -1,4 +1,4 @@
-"""Clients of `transpile fill`: an OpenAI-compatible endpoint (here, without a network), programs, records, files."""
+"""Clients of `transpile fill`: endpoints in both protocols (here, without a network), programs, records, files."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import json
 import shlex
 import sys
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 
 import agents_bench as ab
+import anthropic_server
+import openai_server
 import pytest
-from openai_server import Handler, serving
+from openai_server import Handler
 
 from transpiler.agents.clients import (
     MAX_REPLY_BYTES,
@@ -44,94 +49,155 @@ def prompt() -> Prompt:
     return first_prompt(task)
 
 
-@pytest.fixture
-def endpoint(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+# -- endpoints --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a provider's endpoint is reached, and where its answers are."""
+
+    client: str
+    variable: str
+    serving: Callable[..., AbstractContextManager[str]]
+    path: str
+    max_tokens: str
+
+
+PROTOCOLS = {
+    "openai": Protocol("openai:gpt-4o", "OPENAI", openai_server.serving, "/v1/chat/completions",
+                       "max_completion_tokens"),
+    "anthropic": Protocol(f"anthropic:{anthropic_server.MODEL}", "ANTHROPIC", anthropic_server.serving,
+                          "/v1/messages", "max_tokens"),
+}  # fmt: skip
+
+
+@dataclass
+class Endpoint:
+    """A provider, in an environment that has its key."""
+
+    protocol: Protocol
+    environment: pytest.MonkeyPatch
+    prompt: Prompt
+
+    def ask(self, base: str, seconds: float = 20.0, budget: int = 9_000) -> ClientReply:
+        """Ask who listens there."""
+        self.environment.setenv(f"{self.protocol.variable}_BASE_URL", base)
+        return make_client(self.protocol.client, Path()).ask(self.prompt, seconds=seconds, budget=budget)
+
+    def play(self, play: str, seconds: float = 20.0, budget: int = 9_000) -> ClientReply:
+        """Ask a server that plays something; a good one gives GOOD."""
+        with self.protocol.serving(play, GOOD) as base:
+            return self.ask(base, seconds, budget)
+
+
+@pytest.fixture(params=PROTOCOLS)
+def endpoint(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, prompt: Prompt) -> Endpoint:
+    protocol = PROTOCOLS[request.param]
+    monkeypatch.setenv(f"{protocol.variable}_API_KEY", KEY)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    return monkeypatch
+    return Endpoint(protocol, monkeypatch, prompt)
 
 
-def _ask(
-    base: str, endpoint: pytest.MonkeyPatch, prompt: Prompt, seconds: float = 20.0, budget: int = 9_000
-) -> ClientReply:
-    endpoint.setenv("OPENAI_BASE_URL", base)
-    return make_client("openai:gpt-4o", Path()).ask(prompt, seconds=seconds, budget=budget)
-
-
-# -- an endpoint ------------------------------------------------------------------------------------------
-
-
-def test_an_endpoint_answers_in_a_stream(endpoint: pytest.MonkeyPatch, prompt: Prompt) -> None:
-    with serving("good", GOOD) as base:
-        reply = _ask(base, endpoint, prompt)
+def test_an_endpoint_answers_in_a_stream(endpoint: Endpoint) -> None:
+    reply = endpoint.play("good")
     assert reply.reply is not None and reply.reply.answer is not None
     assert reply.reply.answer.rust == "exp2($0, ftz::Disabled)" and reply.reply.answer.results == ab.SAME
     assert (reply.tokens, reply.estimated) == (542, False)
     assert reply.cost is not None and 0 < reply.cost < 0.1
     (request,) = Handler.requests
-    assert request["path"] == "/v1/chat/completions" and request["stream"] is True
-    assert request["key"] == f"Bearer {KEY}"
-    assert request["max_completion_tokens"] == 9_000  # no more than the budget
+    assert request["path"].partition("?")[0] == endpoint.protocol.path and request["stream"] is True
+    assert request["key"].removeprefix("Bearer ") == KEY
+    assert request[endpoint.protocol.max_tokens] == 9_000  # no more than the budget
     sent = json.dumps(request["messages"])
-    assert prompt.task.digest not in sent and "cuda.tile.exp2" in sent
+    assert endpoint.prompt.task.digest not in sent and "cuda.tile.exp2" in sent
 
 
 @pytest.mark.parametrize("play", ["malformed", "text", "refusal"])
-def test_an_answer_that_is_none(endpoint: pytest.MonkeyPatch, prompt: Prompt, play: str) -> None:
-    with serving(play) as base:
-        reply = _ask(base, endpoint, prompt)
-        assert len(Handler.requests) == 1  # what follows is the state machine's
+def test_an_answer_that_is_none(endpoint: Endpoint, play: str) -> None:
+    reply = endpoint.play(play)
+    assert len(Handler.requests) == 1  # what follows is the state machine's
     declined = reply.reply is not None and reply.reply.outcome == "declined"
-    assert declined or (reply.reply is None and reply.malformed)
-    assert reply.tokens > 0
+    assert declined == (play == "refusal") and (declined or (reply.reply is None and reply.malformed))
+    assert reply.tokens == 542 and not reply.estimated
 
 
-def test_an_endless_stream_is_cut(endpoint: pytest.MonkeyPatch, prompt: Prompt) -> None:
-    with serving("endless") as base:
-        reply = _ask(base, endpoint, prompt)
+def test_an_endless_stream_is_cut(endpoint: Endpoint) -> None:
+    reply = endpoint.play("endless")
     assert reply.reply is None and "longer than" in reply.malformed
     assert Handler.sent < 1_000 * MAX_REPLY_BYTES
 
 
-def test_a_slow_endpoint(endpoint: pytest.MonkeyPatch, prompt: Prompt) -> None:
+def test_a_slow_endpoint(endpoint: Endpoint) -> None:
     started = time.monotonic()
-    with serving("slow", GOOD) as base, pytest.raises(ClientError) as caught:
-        _ask(base, endpoint, prompt, seconds=0.5)
+    with pytest.raises(ClientError) as caught:
+        endpoint.play("slow", seconds=0.5)
     assert caught.value.outcome == "too_slow" and time.monotonic() - started < 8
     assert caught.value.used > 100  # what was sent is charged
 
 
-def test_an_endpoint_that_is_not_there(endpoint: pytest.MonkeyPatch, prompt: Prompt) -> None:
+def test_an_endpoint_that_limits_once(endpoint: Endpoint) -> None:
+    """The library waits as long as the endpoint says, and asks again: no question is counted twice."""
+    reply = endpoint.play("limited_once")
+    assert reply.reply is not None and reply.tokens == 542 and len(Handler.requests) == 2
+
+
+@pytest.mark.parametrize(("play", "status"), [("limited", "429"), ("overloaded", "529"), ("unauthorized", "401")])
+def test_an_endpoint_that_refuses_to_work(endpoint: Endpoint, play: str, status: str) -> None:
     with pytest.raises(ClientError) as caught:
-        _ask("http://127.0.0.1:9/v1", endpoint, prompt)
+        endpoint.play(play, seconds=30)
+    assert caught.value.outcome == "unreachable" and status in caught.value.detail
+    assert KEY not in caught.value.detail
+    assert len(Handler.requests) == (1 if play == "unauthorized" else 3)
+
+
+def test_a_limit_that_lasts_longer_than_an_answer_may(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Handler, "retry_after", "50")
+    started = time.monotonic()
+    with pytest.raises(ClientError) as caught:
+        endpoint.play("limited", seconds=1.0)
+    assert caught.value.outcome == "too_slow" and time.monotonic() - started < 8
+
+
+def test_a_stream_that_ends_in_the_answer(endpoint: Endpoint) -> None:
+    try:
+        reply = endpoint.play("torn")
+    except ClientError as trouble:
+        assert trouble.outcome == "unreachable"
+    else:
+        assert reply.reply is None and reply.malformed
+    assert len(Handler.requests) == 1
+
+
+def test_an_endpoint_that_is_not_there(endpoint: Endpoint) -> None:
+    with pytest.raises(ClientError) as caught:
+        endpoint.ask("http://127.0.0.1:9")
     assert caught.value.outcome == "unreachable"
 
 
-def test_anthropics_endpoint(monkeypatch: pytest.MonkeyPatch, prompt: Prompt) -> None:
-    """The client is made and asks; nobody listens."""
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
-    client = make_client("anthropic:claude-sonnet-4-5", Path())
-    assert client.name == "anthropic:claude-sonnet-4-5"
+def test_a_provider_without_a_key(monkeypatch: pytest.MonkeyPatch, prompt: Prompt) -> None:
+    """Nothing is sent; an OpenAI-compatible endpoint of one's own may do without."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    for client, variable in (("openai:gpt-4o", "OPENAI_API_KEY"), (PROTOCOLS["anthropic"].client, "ANTHROPIC_API_KEY")):
+        with pytest.raises(ClientError) as caught:
+            make_client(client, Path()).ask(prompt, seconds=5, budget=9_000)
+        assert caught.value.outcome == "unreachable" and variable in caught.value.detail
+
+
+def test_keys_are_in_nothing_that_is_kept(endpoint: Endpoint, tmp_path: Path) -> None:
     with pytest.raises(ClientError) as caught:
-        client.ask(prompt, seconds=20, budget=9_000)
-    assert caught.value.outcome == "unreachable"
-
-
-def test_keys_are_in_nothing_that_is_kept(endpoint: pytest.MonkeyPatch, prompt: Prompt, tmp_path: Path) -> None:
-    with serving("unauthorized") as base, pytest.raises(ClientError) as caught:
-        _ask(base, endpoint, prompt)
+        endpoint.play("unauthorized")
     assert caught.value.outcome == "unreachable" and "bad key" in caught.value.detail
     assert KEY not in caught.value.detail and "***" in caught.value.detail
     leaking = {"outcome": "declined", "detail": f"your key is {KEY}"}
-    with serving("good", leaking) as base:
-        reply = _ask(base, endpoint, prompt)
-    transcript = Transcript(tmp_path / "transcript.jsonl")
-    transcript.asked("openai:gpt-4o", prompt, reply)
+    with endpoint.protocol.serving("good", leaking) as base:
+        reply = endpoint.ask(base)
+    transcript, name = Transcript(tmp_path / "transcript.jsonl"), endpoint.protocol.client
+    transcript.asked(name, endpoint.prompt, reply)
     assert "your key is ***" in transcript.path.read_text() and KEY not in transcript.path.read_text()
-    assert (
-        transcript.find("openai:gpt-4o", prompt) == Transcript(transcript.path).find("openai:gpt-4o", prompt) == reply
-    )
+    again = Transcript(transcript.path).find(name, endpoint.prompt)
+    assert transcript.find(name, endpoint.prompt) == again == reply
 
 
 def test_a_key_of_any_provider_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

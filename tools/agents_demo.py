@@ -4,6 +4,8 @@ A rule is switched off, so that a kernel has a Hole. `transpile fill` makes a ta
 (this file with --writer), whose first answer is wrong. The difference goes back, the second answer is proved and
 becomes an override, and `transpile promote` makes a rule of that in a copy of the checkout where the original one was
 deleted. There the kernel is translated again, and has to be what the original rule gives.
+
+    python tools/agents_demo.py [FOLDER]
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-OUT = ROOT / "out" / "agents-demo"
 KERNEL = ("corpus/examples/online_softmax.py", "--spec", "corpus/examples.toml")
 OFF = "cuda.tile.exp2"
 ROW = ('for fn in ("exp2", "rsqrt"))', 'for fn in ("rsqrt",))')
@@ -73,10 +74,10 @@ def checkout(place: Path) -> Path:
     return place
 
 
-def main() -> int:
-    """Run the demo; exits with 1 where something isn't as it should be."""
-    shutil.rmtree(OUT, ignore_errors=True)
-    filled, original = OUT / "filled", OUT / "original"
+def main(out: Path) -> int:
+    """Run the demo in a folder of its own; gives 1 where something isn't as it should be."""
+    shutil.rmtree(out, ignore_errors=True)
+    filled, original = out / "filled", out / "original"
     say("1. Without the rule for exp2 the kernel has Holes")
     transpile(*KERNEL, "-o", str(filled), "--without", OFF, expected=3)
     say("2. The task, as a person would get it")
@@ -91,15 +92,15 @@ def main() -> int:
     say("4. Translated again, the override is an input: no tokens")
     transpile(*KERNEL, "-o", str(filled), "--without", OFF)
     say("5. Promoted to rules, in a copy of the checkout that has no rule for exp2")
-    copy = checkout(OUT / "checkout")
+    copy = checkout(out / "checkout")
     for override in sorted((filled / "_overrides").glob("*.toml")):
         transpile("promote", str(override), "--into", str(copy))
     row = next((copy / "transpiler" / "rules" / "promoted").glob("cuda_*.py"))
     print(row.read_text())
-    transpile(*KERNEL, "-o", str(OUT / "promoted"), package=copy)
+    transpile(*KERNEL, "-o", str(out / "promoted"), package=copy)
     say("6. The same as with the original rule?")
     transpile(*KERNEL, "-o", str(original))
-    texts = [(OUT / name / "online_softmax" / "kernel.rs").read_text() for name in ("original", "filled", "promoted")]
+    texts = [(out / name / "online_softmax" / "kernel.rs").read_text() for name in ("original", "filled", "promoted")]
     same = "identical" if len(set(texts)) == 1 else "DIFFERENT"
     print(f"kernel.rs with the rule, the override, the promoted rule: {same}")
     say("Tokens of each step")
@@ -111,4 +112,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(writer() if "--writer" in sys.argv else main())
+    if "--writer" in sys.argv:
+        sys.exit(writer())
+    sys.exit(main(Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "out" / "agents-demo"))
