@@ -26,7 +26,7 @@ class Handler(openai_server.Handler):
 
     def _messages(self, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
         usage = {"input_tokens": 500, "output_tokens": 1}
-        message = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": [],
+        message: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": [],
                    "stop_reason": None, "stop_sequence": None, "usage": usage}  # fmt: skip
         yield {"type": "message_start", "message": message}
         stop = "end_turn"
@@ -38,7 +38,7 @@ class Handler(openai_server.Handler):
             text = json.dumps(self.reply) if self.play != "malformed" else '{"outcome": "maybe"}'
             parts = forever() if self.play == "endless" else pieces(text)
             name = body["tools"][0]["name"] if body.get("tools") else ""
-            start = {"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}
+            start: dict[str, Any] = {"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}
             yield from _block(start, "input_json_delta", "partial_json", parts)
             stop = "tool_use"
         delta = {"stop_reason": stop, "stop_sequence": None}

@@ -263,7 +263,7 @@ def _kernel(folder: Path, lines: str, stored: str, name: str = "call_exp2") -> P
 
 @reaches("analyst: not_fillable")
 def test_what_rust_in_its_place_cannot_mend(bench: Bench, tmp_path: Path) -> None:
-    source = _kernel(tmp_path, "with open('x'):\n        pass", "tile")
+    source = _kernel(tmp_path, "print(i, ct.bid(1))", "tile")
     filler = fill(tmp_path / "out", bench, ab.ScriptedClient(any=[ab.answered(GOOD)]), exp2_job(source))
     assert outcomes(filler) == ["analyst: not_fillable"] and reason(filler) == "not fillable"
 

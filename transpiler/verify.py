@@ -128,17 +128,20 @@ class Judge:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def check(self, rust: RustText, closure: Closure, task: CheckTask) -> CheckResult:
-        """Do one check; whatever goes wrong becomes a verdict with a diagnostic."""
+    def check(self, rust: RustText, closure: Closure, task: CheckTask, *, execute: bool | None = None) -> CheckResult:
+        """Do one check; whatever goes wrong becomes a verdict with a diagnostic.
+
+        ``execute``: also execute both sides; None for what the judge was made with.
+        """
         started, exported = time.perf_counter(), self.exporter.seconds
         try:
-            result = self._check(rust, closure, task)
+            result = self._check(rust, closure, task, self._execute if execute is None else execute)
         except TranspileError as failure:
             result = CheckResult("error", (_placed(failure.diagnostic, task.place),))
         reference = self.exporter.seconds - exported
         return replace(result, seconds=time.perf_counter() - started, reference_seconds=reference)
 
-    def _check(self, rust: RustText, closure: Closure, task: CheckTask) -> CheckResult:
+    def _check(self, rust: RustText, closure: Closure, task: CheckTask, execute: bool) -> CheckResult:
         from transpiler.reference.export import ReferenceRejected
 
         try:
@@ -157,7 +160,7 @@ class Judge:
             located = self.compare(reference, ours, task.target, mapping, debug=True)
             shown = tuple(_difference(d, rust, task) for d in located.differences)
             result = CheckResult("differs", shown, equivalences=comparison.equivalences)
-        if self._execute:
+        if execute:
             result = self._executed(result, reference, ours, rust, task)
         for arch in self._cubins:
             result = self._assembled(

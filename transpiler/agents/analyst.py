@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transpiler.agents import tokens
-from transpiler.agents.bench import Bench, Operations, Work, crash_diagnostic
+from transpiler.agents.bench import Bench, Work, crash_diagnostic
 from transpiler.agents.coding_rules import relevant, situation
+from transpiler.agents.operations import Operations
 from transpiler.agents.signatures import candidates
 from transpiler.agents.task import HoleTask, Typed
+from transpiler.agents.unfillable import unasked, unfillable
 from transpiler.diagnostics import Diagnostic, Span
-from transpiler.ir.construct import Construct
 from transpiler.overrides import ConstructKey
 from transpiler.reference.closure import Closure
 from transpiler.translation import KernelPlan, SiteOf, Translation
@@ -37,27 +38,21 @@ class Found:
     rejected: bool = False
 
 
-def fillable(construct: Construct) -> bool:
-    """Whether a piece of Rust in the place of a construct can mean what it means."""
-    return construct.kind in ("call", "operation")
-
-
 def analyse(bench: Bench, translation: Translation, sites: Sequence[SiteOf]) -> Found:
     """Make the task of one construct from the places where it was met (the first one is shown)."""
     first = sites[0]
-    construct, met = first.site.construct, first.site.diagnostic
-    if not fillable(construct):
-        message = f"no piece of Rust in its place can mend this: {met.message} (see `transpile fill --raise`)"
-        return Found(None, Diagnostic(met.code, message, "rewrite the kernel, or add a rule", "error", met.span))
+    met = first.site.diagnostic
     kernel = next(k for k in translation.plan.kernels if k.name == first.kernel)
     closure = translation.closures.get(kernel.name)
     if closure is None:
-        return Found(None, next(iter(kernel.diagnostics), met))
+        return Found(None, unasked(first.site))
     result = bench.do(Work("reference", None, closure, _check(kernel, first, translation), met.span))
     if isinstance(result, Crash):
         return Found(None, crash_diagnostic(result, met.span))
     if not isinstance(result, Operations):
         return Found(None, next(iter(result.diagnostics), met), result.verdict == "rejected")
+    if (problem := unfillable(first.site, result)) is not None:
+        return Found(None, problem)
     return Found(_fitted(_task(translation, closure, sites, result)))
 
 
@@ -70,7 +65,7 @@ def _task(translation: Translation, closure: Closure, sites: Sequence[SiteOf], f
     first = sites[0].site
     construct, span = first.construct, first.diagnostic.span
     inputs = tuple(Typed(name=f"${i}", author=n, type=t) for i, (n, t) in enumerate(first.inputs))
-    made = first.results if first.results is not None else tuple(("", text) for text in found.results[-1:])
+    made = first.results if first.results is not None else tuple(("", text) for text in found.results)
     outputs = tuple(Typed(name=f"result {i}", author=n, type=t) for i, (n, t) in enumerate(made))
     types = (*(v.type for v in inputs), *(v.type for v in outputs))
     task = HoleTask(

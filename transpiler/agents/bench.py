@@ -10,9 +10,9 @@ import contextlib
 import resource
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
+from transpiler.agents.operations import Operations, operations_of
 from transpiler.diagnostics import NO_SPAN, Diagnostic, Span, TranspileError
 from transpiler.internal import internal_error
 from transpiler.reference.closure import Closure
@@ -48,15 +48,6 @@ class Work:
     lines: Span = NO_SPAN
 
 
-@dataclass(frozen=True)
-class Operations:
-    """The reference's operations of some lines: names, printed text, and the types that come out of them."""
-
-    names: tuple[str, ...] = ()
-    text: tuple[str, ...] = ()
-    results: tuple[str, ...] = ()
-
-
 Outcome = CheckResult | Operations
 
 
@@ -90,8 +81,8 @@ def _start(limits: Limits) -> Iterator[Callable[[Work], Outcome]]:
                         (resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, 64 << 20)):  # fmt: skip
         hard = resource.getrlimit(kind)[1]
         resource.setrlimit(kind, (bound if hard == resource.RLIM_INFINITY else min(bound, hard), hard))
-    with Judge(time_limit=limits.wall) as judge, Judge(time_limit=limits.wall, execute=True) as executing:
-        yield lambda work: _do(executing if work.what == "execute" else judge, work)
+    with Judge(time_limit=limits.wall) as judge:
+        yield lambda work: _do(judge, work)
 
 
 def _do(judge: Judge, work: Work) -> Outcome:
@@ -102,7 +93,7 @@ def _do(judge: Judge, work: Work) -> Outcome:
         if work.what == "compile":
             judge.compile(work.rust, work.task.inputs, work.task.target)
             return CheckResult("proved")
-        return judge.check(work.rust, work.closure, work.task)
+        return judge.check(work.rust, work.closure, work.task, execute=work.what == "execute")
     except TranspileError as failure:
         rejected = type(failure).__name__ == "ReferenceRejected"
         return CheckResult("rejected" if rejected else "error", (failure.diagnostic,))
@@ -111,45 +102,12 @@ def _do(judge: Judge, work: Work) -> Outcome:
 
 
 def _operations(judge: Judge, work: Work) -> Operations:
-    """The operations of a span: those at its start, which are the construct's own; else those inside; else its lines.
-
-    The reference gives an operation the place where its expression starts, and counts columns from 0.
-    """
+    """The reference's operations of the work's lines."""
     from transpiler import toolkit
     from transpiler.tileir import parse_entry
-    from transpiler.tileir.model import Op, walk
-    from transpiler.tileir.printer import print_operation
 
     export = judge.exporter.export(work.closure, work.task.specialization, work.task.target)
-    entry = parse_entry(toolkit.disassemble(export.bytecode, debug=True))
-    placed = [(op, loc) for op in walk(entry.body) if (loc := entry.location(op)) is not None]
-    span = work.lines
-    last = span.end_line or span.line
-    lines = [(op, loc) for op, loc in placed if _same(loc.file, span.file) and span.line <= loc.line <= last]
-    start = [op for op, loc in lines if (loc.line, loc.column + 1) == (span.line, span.column)]
-    inside = [op for op, loc in lines if _within(span, loc.line, loc.column + 1)]
-    found: list[Op] = start or inside or [op for op, _ in lines]
-    made = {value for op in found for value in op.results}
-    used = {value for op in found for value in op.operands}
-    names: dict[int, str] = {}
-
-    def name(value: int) -> str:
-        kind = "v" if value in made else "in"
-        return names.setdefault(value, f"%{kind}{sum(n.startswith(f'%{kind}') for n in names.values())}")
-
-    text = tuple(print_operation(entry, op, name) for op in found)
-    results = tuple(entry.values[v].type for op in found for v in op.results if v not in used)
-    return Operations(tuple(op.name for op in found), text, results)
-
-
-def _same(a: str, b: str) -> bool:
-    return Path(a).name == Path(b).name
-
-
-def _within(span: Span, line: int, column: int) -> bool:
-    """Whether a place is inside of a span."""
-    after = (line, column) >= (span.line, span.column)
-    return after and (not span.end_line or (line, column) < (span.end_line, span.end_column))
+    return operations_of(parse_entry(toolkit.disassemble(export.bytecode, debug=True)), work.lines)
 
 
 def crash_diagnostic(crash: Crash, place: Span) -> Diagnostic:

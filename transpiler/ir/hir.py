@@ -7,8 +7,9 @@ module, or an external thing by its qualified name, whatever alias the author us
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from transpiler.diagnostics import NO_SPAN, Span
 
@@ -245,6 +246,24 @@ class Program:
     def constant(self, ref: Global) -> Expr | None:
         """The expression of a module-level constant."""
         return self.modules[ref.module].constants.get(ref.name)
+
+
+def digest(node: Node) -> str:
+    """Return 12 hexadecimal digits of what a node means: without places, comments and docstrings."""
+    return hashlib.sha256(_meaning(node).encode()).hexdigest()[:12]
+
+
+def _meaning(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_meaning, value))})"
+    if not isinstance(value, Node):
+        return repr(value)
+    kept = (
+        f.name
+        for f in fields(value)
+        if f.name not in ("span", "comments", "comment", "trailing", "docstring", "trailing_comments")
+    )
+    return f"{type(value).__name__}({', '.join(_meaning(getattr(value, name)) for name in kept)})"
 
 
 def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:

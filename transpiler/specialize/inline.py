@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from transpiler.ir import hir
 from transpiler.ir.construct import RAISED_MODEL, Construct, FilledSite, Fragment, RaisedCall, ResultType
 from transpiler.ir.tir import Value
 from transpiler.ir.types import DTYPE_TABLE, Dim, DType, PtrTy, Shape, TensorTy, TileTy, Type, dim
-from transpiler.specialize.values import ArrayVal, Const, DTypeVal, HoleError, Ref, TupleVal, Val, describe
+from transpiler.specialize.values import ArrayVal, Const, DTypeVal, Func, HoleError, Ref, TupleVal, Val, describe
 
 if TYPE_CHECKING:
     from transpiler.specialize.evaluate import Evaluator
@@ -80,6 +81,8 @@ def _argument(v: Val, values: list[Value]) -> str:
             return dtype.name
         case Ref(name=name):
             return name
+        case Func(function=function):  # what it does counts, not only its name
+            return f"{function.name}:{hir.digest(function)}"
         case TupleVal(items=items):
             return f"({', '.join(_argument(i, values) for i in items)})"
         case _:

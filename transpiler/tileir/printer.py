@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from transpiler.tileir.model import Entry, Hints, Op, Region
 
@@ -20,9 +21,10 @@ def print_entry(entry: Entry, name: Name | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def print_operation(entry: Entry, op: Op, name: Name) -> str:
-    """Return the first line of an operation."""
-    return next(_operation(entry, op, name, ""))
+def print_operation(entry: Entry, op: Op, name: Name, *, whole: bool = False) -> Iterator[str]:
+    """Yield the first line of an operation, or all of it."""
+    lines = _operation(entry, op, name, "")
+    yield from lines if whole else islice(lines, 1)
 
 
 def _hints(hints: Hints) -> str:
