@@ -12,6 +12,7 @@ import pytest
 from transpiler.agents.analyst import Found, analyse
 from transpiler.agents.bench import Bench
 from transpiler.agents.operations import operations_of
+from transpiler.agents.task import HoleTask
 from transpiler.diagnostics import Span
 from transpiler.pipeline import translate
 from transpiler.spec import ArraySpec, Specialization
@@ -110,7 +111,7 @@ def test_a_task_shows_what_a_reduction_combines_and_all_that_it_gives(tmp_path: 
 def test_functions_of_one_name_are_told_apart_by_what_they_do(tmp_path: Path, bench: Bench) -> None:
     """An override for one is none for the other; comments, places and docstrings don't count."""
     body = "s, m = ct.reduce((tile, tile), 0, both, (0.0, 0.0))\ntile = tile * s + m" + STORE
-    tasks = []
+    tasks: list[HoleTask | None] = []
     for old, new in (("", ""), ("def both", "# above\ndef both"), ("return a + c", "return a - c")):
         folder = tmp_path / str(len(tasks))
         folder.mkdir()
