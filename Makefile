@@ -15,7 +15,8 @@ RUST_SOURCES := Cargo.toml Cargo.lock build_backend/backend.py $(shell find rust
 CARGO := $(BIN)/python build_backend/cargo.py
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test lint lint-python lint-rust test-rust test-python browser setup clean gpu-pack agents-demo fuzz mutation
+.PHONY: demo test lint lint-python lint-rust test-rust test-python browser setup clean gpu-pack interpreter-pack \
+	agents-demo fuzz mutation
 
 demo: setup
 	@mkdir -p out
@@ -86,6 +87,13 @@ gpu-pack: setup
 	$(BIN)/transpile benchmarks/gpu/launch_kernels.py --spec benchmarks/gpu/launch_kernels.toml -o $(GPU_OUT)
 	$(BIN)/transpile build $(GPU_OUT)
 	$(BIN)/python benchmarks/gpu/pack.py $(GPU_OUT) --tests $(CHECKOUT) -o .dev/gpu --toolchain
+
+# What the interpreter is judged by: kernels with inputs for `python interpreter_run.py job --out RESULTS` on a GPU
+# machine. Afterwards `python benchmarks/gpu/interpreter_keep.py .dev/gpu/interp/job RESULTS` here, and commit.
+interpreter-pack: setup
+	mkdir -p .dev/gpu/interp
+	cp benchmarks/gpu/interpreter_run.py benchmarks/gpu/machine.py .dev/gpu/interp/
+	$(BIN)/python benchmarks/gpu/interpreter_pack.py -o .dev/gpu/interp/job -j $(JOBS)
 
 # A Hole, a wrong answer, the difference, a right one, the proof, the promotion; offline.
 agents-demo: setup

@@ -9,7 +9,7 @@ fact, not ending) ours may not do either.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -194,16 +194,10 @@ class Execution:
         """Whether ours is within twice the spread that noise gives the reference."""
         if x.dtype.kind in "iub":
             return False
-        wide = x.reshape(-1)[places].astype(np.float64)
-        low, high = wide.copy(), wide.copy()
-        got = y.reshape(-1)[places].astype(np.float64)
-        for turn in range(_NOISY_RUNS):
-            noisy = self._noisy(inputs, turn).memory[name].reshape(-1)[places].astype(np.float64)
-            low, high = np.fmin(low, noisy), np.fmax(high, noisy)
-            spread = high - low
-            if ((got >= low - spread) & (got <= high + spread)).all():
-                return True
-        return False
+        return bool(within(
+            lambda turn: self._noisy(inputs, turn).memory[name].reshape(-1)[places],
+            x.reshape(-1)[places], y.reshape(-1)[places],
+        ).all())  # fmt: skip
 
     def _noisy(self, inputs: Inputs, turn: int) -> Outcome:
         from transpiler.tileir.noise import Noise
@@ -254,6 +248,22 @@ def differing(x: Array, y: Array) -> Array:
     if different.any():
         different &= ~(np.isnan(x) & np.isnan(y))
     return different
+
+
+def within(noisy: Callable[[int], Array], exact: Array, got: Array, turns: int = _NOISY_RUNS) -> Array:
+    """Which of ``got`` are within twice the spread that noise gives ``exact``; ``noisy`` is called for each turn."""
+    low = exact.astype(np.float64)
+    high, wide = low.copy(), got.astype(np.float64)
+    inside = np.zeros(wide.shape, bool)
+    for turn in range(turns):
+        moved = noisy(turn).astype(np.float64)
+        low, high = np.fmin(low, moved), np.fmax(high, moved)
+        with np.errstate(invalid="ignore"):  # infinities
+            spread = high - low
+        inside = (wide >= low - spread) & (wide <= high + spread)
+        if inside.all():
+            break
+    return inside
 
 
 def _without(inputs: Inputs, names: set[str]) -> Inputs:

@@ -128,6 +128,12 @@ def interpret(
     return Program(entry).run(arguments, grid, memory, races=races, limit=limit)
 
 
+def promises_bits(entry: Entry) -> bool:
+    """Whether every operation of the entry promises exact bits, so that any correct machine leaves the same."""
+    machine = Machine(entry)
+    return not any(ROWS[op.name].tolerance.applies(Site(op, entry, machine)) for op in walk(entry.body))
+
+
 class _Compiler:
     """Makes steps of operations; knows which values are constant, and which are the same for all tile blocks."""
 
@@ -177,8 +183,9 @@ class _Compiler:
 
     def _function(self, op: Op, regions: tuple[CompiledRegion, ...]) -> Any:
         row = ROWS[op.name]
-        function = row.make(Site(op, self._machine.entry, self._machine, regions))
-        noisy = row.tolerance.kind == "ulp" and row.tolerance.ulps
+        site = Site(op, self._machine.entry, self._machine, regions)
+        function = row.make(site)
+        noisy = row.tolerance.kind == "ulp" and row.tolerance.ulps and row.tolerance.applies(site)
         return _noisy(function, self._machine, row.tolerance.ulps) if noisy else function
 
     def _operation(self, op: Op) -> Runner | None:

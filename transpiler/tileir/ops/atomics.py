@@ -6,6 +6,7 @@ from typing import Any
 
 from transpiler.tileir.elements import BITS, dtype_of, pointee, unsigned_dtype
 from transpiler.tileir.memory import parts
+from transpiler.tileir.model import is_token, walk
 from transpiler.tileir.ops.lazy import np
 from transpiler.tileir.ops.pointers import arguments
 from transpiler.tileir.ops.row import MANY, Function, rows, ulp
@@ -132,7 +133,15 @@ def _red_view(site: Site) -> Function:
     return run
 
 
-_ORDER = ulp(0, "the order of updates by several tile blocks is open; here it is that of the blocks")
+def _order_shows(site: Site) -> bool:
+    """Whether it matters who comes first: floats are added, values are swapped, or the old value is used."""
+    if site.get("mode") in ("", "xchg", "addf"):
+        return True
+    tiles = [r for r in site.op.results if not is_token(site.entry.values[r].type)]
+    return any(r in op.operands for op in walk(site.entry.body) for r in tiles)
+
+
+_ORDER = ulp(0, "the order of updates by several tile blocks is open; here it is that of the blocks", _order_shows)
 ROWS = {
     **rows("atomic_rmw_tko", (2, 4), _MEMORY + " mode", make=_rmw, tolerance=_ORDER, kind="memory", results=(2, 2)),
     **rows("atomic_cas_tko", (3, 5), _MEMORY, make=_cas, tolerance=_ORDER, kind="memory", results=(2, 2)),

@@ -121,9 +121,11 @@ def _remainder(site: Site) -> Function:
 
 
 _APPROX = ulp(
-    2, "`rounding<approx>` and `rounding<full>` are reciprocals of the hardware, at most 2 ulp off; all else is exact"
-)
-_FMA64 = ulp(1, "f64 is computed as a double-double, which may round twice; all else is exact")
+    2, "`rounding<approx>` and `rounding<full>` are reciprocals of the hardware, at most 2 ulp off; all else is exact",
+    where=lambda site: site.get("rounding") in ("approx", "full"),
+)  # fmt: skip
+_FMA64 = ulp(1, "f64 is computed as a double-double, which may round twice; all else is exact",
+             where=lambda site: site.result_element == "f64")  # fmt: skip
 ROWS = {
     **rows("addf subf mulf", 2, _ARITH, make=_arithmetic),
     **rows("divf", 2, _ARITH, make=_arithmetic, tolerance=_APPROX),

@@ -41,24 +41,30 @@ class Tolerance:
     ``exact``: every bit is defined.  ``ulp``: at most ``ulps`` units in the last place of the result's
     type, element by element.  ``sum``: at most ``ulps`` times n times eps times the sum of the terms'
     magnitudes, for n terms of which only the order or the intermediate precision is open.
+    Where ``where`` says no, an operation is exact all the same.
     """
 
     kind: Literal["exact", "ulp", "sum"] = "exact"
     ulps: float = 0.0
     reason: str = ""
+    where: Callable[[Site], bool] | None = None
+
+    def applies(self, site: Site) -> bool:
+        """Whether the operation at ``site`` may be off."""
+        return self.kind != "exact" and (self.where is None or self.where(site))
 
 
 EXACT = Tolerance()
 
 
-def ulp(ulps: float, reason: str) -> Tolerance:
+def ulp(ulps: float, reason: str, where: Callable[[Site], bool] | None = None) -> Tolerance:
     """A result may be off by units in the last place."""
-    return Tolerance("ulp", ulps, reason)
+    return Tolerance("ulp", ulps, reason, where)
 
 
-def summed(factor: float, reason: str) -> Tolerance:
+def summed(factor: float, reason: str, where: Callable[[Site], bool] | None = None) -> Tolerance:
     """A result of n terms may be off by ``factor * n * eps * sum(|term|)``."""
-    return Tolerance("sum", factor, reason)
+    return Tolerance("sum", factor, reason, where)
 
 
 @dataclass(frozen=True)

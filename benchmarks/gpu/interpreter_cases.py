@@ -1,0 +1,80 @@
+"""The cases on which the interpreter is judged: from what is committed of one to its program and its inputs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from transpiler import toolkit
+from transpiler.execute import recorded
+from transpiler.jobs import OperatorJob, corpus_jobs
+from transpiler.reference.closure import extract_closure
+from transpiler.reference.export import ReferenceExporter
+from transpiler.reference.source import SourceTree
+from transpiler.spec import Specialization
+from transpiler.tileir import parse_entry
+from transpiler.tileir.interpret import Program
+
+RESULTS = Path(__file__).resolve().parent.parent / "results"
+NAME = "interpreter"
+"""Of the files of results: NAME.json and NAME.npz."""
+AGAIN = "the cases have to run on a GPU again, see `interpreter-pack` in the Makefile"
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """The reference's program for a specialization."""
+
+    bytecode: bytes
+    text: str
+
+    @property
+    def digest(self) -> str:
+        """What the program is: a digest of its text, which has no source locations."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+class StaleError(Exception):
+    """A committed case is no longer what the device ran."""
+
+
+def export(exporter: ReferenceExporter, job: OperatorJob, kernel: str, spec: Specialization) -> Exported:
+    """Return the reference's Tile IR; raises what the exporter raises."""
+    found = exporter.export(extract_closure(SourceTree(job.path), kernel), spec, job.target)
+    return Exported(found.bytecode, toolkit.disassemble(found.bytecode))
+
+
+def judges(rows: Iterable[Row]) -> Iterator[recorded.Judge]:
+    """Execute the cases in order; raises :class:`StaleError` where program or inputs are others than the device's."""
+    jobs: dict[str, list[OperatorJob]] = {}
+    known: tuple[tuple[str, str, str], Program, Specialization] | None = None
+    with ReferenceExporter() as exporter:
+        for row in rows:
+            key = (row["operator"], row["kernel"], row["specialization"])
+            if known is None or known[0] != key:
+                if row["corpus"] not in jobs:
+                    jobs[row["corpus"]] = corpus_jobs(row["corpus"])
+                job, spec = _named(jobs[row["corpus"]], *key)
+                exported = export(exporter, job, row["kernel"], spec)
+                if exported.digest != row["tile_ir"]:
+                    raise StaleError(f"{' '.join(key)}: the reference compiles it to other Tile IR now: {AGAIN}")
+                known = key, Program(parse_entry(exported.text)), spec
+            inputs = recorded.inputs_of(known[2], recorded.plan_of(row["plan"]), row["values"])
+            if recorded.inputs_digest(inputs) != row["inputs"]:
+                raise StaleError(f"{' '.join(key)}: its inputs are made in another way now: {AGAIN}")
+            yield recorded.Judge(known[1], inputs)
+
+
+def _named(
+    jobs: list[OperatorJob], operator: str, kernel: str, specialization: str
+) -> tuple[OperatorJob, Specialization]:
+    for job in jobs:
+        for one in job.kernels:
+            for spec in one.specializations:
+                if (job.name, one.name, spec.name) == (operator, kernel, specialization):
+                    return job, spec
+    raise StaleError(f"{operator} {kernel} {specialization}: no corpus has it any more: {AGAIN}")
