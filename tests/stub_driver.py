@@ -1,4 +1,7 @@
-"""A CUDA driver that does nothing, so that real launches go all the way without a GPU."""
+"""A CUDA driver that does nothing, so that real launches go all the way without a GPU.
+
+With STUB_CAPTURING in the environment streams are being captured: a call that would end the capture ends the process.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,14 @@ from pathlib import Path
 
 _SOURCE = r"""
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 typedef void *handle;
+static int capturing(void) { return getenv("STUB_CAPTURING") != 0; }
+static int not_captured(const char *what) {
+    if (capturing()) { fprintf(stderr, "%s ends a capture\n", what); abort(); }
+    return 0;
+}
 static int any(void **out) { *out = (void *)8; return 0; }
 int cuDriverGetVersion(int *v) { *v = 13030; return 0; }
 int cuDeviceGetCount(int *n) { *n = 1; return 0; }
@@ -33,10 +42,13 @@ int cuStreamGetCtx_v2(handle s, handle *c, handle *g) { (void)s; if (g) *g = 0; 
 int cuGetErrorString(int e, const char **s) { (void)e; *s = "none"; return 0; }
 int cuEventCreate(handle *e) { return any(e); }
 int cuStreamCreate(handle *s) { return any(s); }
-int cuMemAlloc(handle *p, size_t n) { *p = malloc(n); return 0; }
+int cuMemAlloc(handle *p, size_t n) { *p = malloc(n); return not_captured("cuMemAlloc"); }
+int cuMemAllocAsync(handle *p, size_t n, handle s) { (void)s; *p = malloc(n); return 0; }
+int cuMemFreeAsync(handle p, handle s) { (void)s; free(p); return 0; }
+int cuMemcpyHtoDAsync_v2(handle p) { (void)p; return 0; }
 int cuMemAllocHost(handle *p, size_t n) { *p = malloc(n); return 0; }
 int cuEventElapsedTime(float *t) { *t = 1.0f; return 0; }
-int cuStreamIsCapturing(handle s, int *state) { (void)s; *state = 0; return 0; }
+int cuStreamIsCapturing(handle s, int *state) { (void)s; *state = capturing(); return 0; }
 int cuStreamGetCaptureInfo_v2(handle s, int *state) { (void)s; *state = 0; return 0; }
 int cuStreamGetCaptureInfo_v3(handle s, int *state) { (void)s; *state = 0; return 0; }
 static int nothing(void) { return 0; }
@@ -44,8 +56,8 @@ int cuInit(unsigned flags) { (void)flags; return 0; }
 int cuCtxSetCurrent(handle c) { (void)c; return 0; }
 int cuDevicePrimaryCtxRelease_v2(int d) { (void)d; return 0; }
 int cuStreamGetPriority(handle s, int *p) { (void)s; *p = 0; return 0; }
-int cuStreamQuery(handle s) { (void)s; return 0; }
-int cuStreamSynchronize(handle s) { (void)s; return 0; }
+int cuStreamQuery(handle s) { (void)s; return not_captured("cuStreamQuery"); }
+int cuStreamSynchronize(handle s) { (void)s; return not_captured("cuStreamSynchronize"); }
 int cuStreamDestroy_v2(handle s) { (void)s; return 0; }
 int cuModuleUnload(handle m) { (void)m; return 0; }
 int cuLaunchKernel(handle f) { (void)f; return 0; }

@@ -28,10 +28,18 @@ from transpiler.tileir.hints import resolve
 from transpiler.translation import Translation, check_keys
 from transpiler.verify import Judge, rust_text, tasks_of
 
-CORPUS = "tilegym-core"
-OPERATORS = ("dropout", "matmul", "relu", "rope", "softmax", "splitk_reduce")
-Caught = list[tuple[tuple[str, str, str], list[bytes]]]
-"""For each launch, in order: operator, kernel and specialization, and the programs that it compiled."""
+CORPUS = "tilegym-24"
+OPERATORS = ("dropout", "group_gemm", "matmul", "relu", "rope", "softmax", "splitk_reduce")
+
+
+@dataclass(frozen=True)
+class Caught:
+    """For each launch, in order: operator, kernel and specialization, and the programs that it compiled; then what
+    became of launches, by kernel, while the stream was captured."""
+
+    programs: list[tuple[tuple[str, str, str], list[bytes]]]
+    captured: list[tuple[str, str]]
+
 
 _ASSEMBLER = """\
 #!/bin/sh
@@ -53,6 +61,8 @@ from transpiler.jobs import corpus_jobs
 folder, corpus, operators = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
 caught, rows = Path(os.environ["CAUGHT"]), []
 load_package(folder, "launched")
+from launched._runtime import LaunchError
+launches = []
 for job in corpus_jobs(corpus):
     if job.name in operators:
         bindings = importlib.import_module(f"launched.{job.name}._bindings")
@@ -60,9 +70,20 @@ for job in corpus_jobs(corpus):
             for spec in wanted.specializations:
                 before = set(os.listdir(caught))
                 hints = {name: hint for name, hint in spec.hints.model_dump().items() if isinstance(hint, int)}
-                getattr(bindings, wanted.name).replace_hints(**hints).launch(0, (1,), tuple(arguments(spec)))
+                kernel, given = getattr(bindings, wanted.name).replace_hints(**hints), tuple(arguments(spec))
+                kernel.launch(0, (1,), given)
+                launches.append((kernel, given))
                 rows.append(((job.name, wanted.name, spec.name), sorted(set(os.listdir(caught)) - before)))
-print(json.dumps(rows))
+os.environ["STUB_CAPTURING"], captured = "1", []
+for kernel, given in launches:
+    for hinted in (kernel, kernel.replace_hints(occupancy=17)):  # compiled already, and not
+        try:
+            hinted.launch(0, (1,), given)
+            captured.append((kernel.name, "captured"))
+        except LaunchError as exc:
+            captured.append((kernel.name, str(exc)))
+del os.environ["STUB_CAPTURING"]  # at its end the process asks streams whether they are idle
+print(json.dumps({"rows": rows, "captured": captured}))
 """
 
 
@@ -91,8 +112,9 @@ def caught(translations: list[Translation], tmp_path_factory: pytest.TempPathFac
         env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
-    rows = json.loads(done.stdout.splitlines()[-1])
-    return [(tuple(check), [(kept / name).read_bytes() for name in names]) for check, names in rows]
+    said = json.loads(done.stdout.splitlines()[-1])
+    rows = [(tuple(check), [(kept / name).read_bytes() for name in names]) for check, names in said["rows"]]
+    return Caught(rows, [tuple(row) for row in said["captured"]])
 
 
 @dataclass(frozen=True)
@@ -139,7 +161,7 @@ def test_what_is_launched_is_what_was_proved(translations: list[Translation], ca
     proved = dict(_proved(translations))
     launched: set[Program] = set()
     differ = []
-    for check, bytecodes in caught:
+    for check, bytecodes in caught.programs:
         programs = [one for one in map(Program.of, bytecodes) if _PROBE not in one.text]
         launched.update(programs)
         assert len(programs) <= 1  # none where an earlier launch had compiled the same program
@@ -148,3 +170,11 @@ def test_what_is_launched_is_what_was_proved(translations: list[Translation], ca
     assert not differ
     assert len(proved) > 80
     assert launched >= set(proved.values())
+
+
+def test_launches_are_captured_and_lists_refused(caught: Caught) -> None:
+    """Nothing that a launch asks the driver ends the capture: the stub would have ended the process."""
+    refused = {(kernel, said) for kernel, said in caught.captured if said != "captured"}
+    assert {kernel for kernel, _ in refused} == {"_group_gemm_kernel"}
+    assert all("can't be captured in a CUDA graph" in said for _, said in refused)
+    assert len(caught.captured) == 2 * len(caught.programs)

@@ -5,11 +5,10 @@ use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Once, OnceLock, PoisonError, RwLock};
 
 use cutile::cuda_async::device_context::Validator;
+use cutile::cuda_core::memory::{free_async, malloc_async, memcpy_htod_async};
 use cutile::cuda_core::sys::CUstream;
 use cutile::cuda_core::sys::{CUstreamCaptureStatus, cuStreamIsCapturing};
-use cutile::cuda_core::{
-    Context, Function, Stream, free_async, launch_kernel, launch_kernel_pdl, malloc_async, memcpy_htod_async,
-};
+use cutile::cuda_core::{Context, Function, Stream, launch_kernel, launch_kernel_pdl};
 use cutile::cutile_compiler::ast::Module;
 use cutile::cutile_compiler::cuda_tile_runtime_utils::get_gpu_name;
 use cutile::cutile_compiler::specialization::{DivHint, SpecializationBits};
@@ -70,9 +69,10 @@ impl Program {
 
     /// Compiles what the call needs (or takes it from the cache on disk); two threads that ask for the same wait for one compilation.
     fn compile(&self, call: &Call<'_>, chosen: &Chosen, context: &Arc<Context>) -> Result<Compiled, Failure> {
-        // SAFETY: the stream is the caller's, of the primary context; nothing is enqueued here, and the borrow
-        // ends with this call.
+        // SAFETY: the stream is the caller's, of the primary context; nothing is enqueued here. A stream that is
+        // dropped asks the driver whether it is idle, which would end a capture: a clone is never dropped.
         let stream = unsafe { Stream::borrow_raw(call.launch.stream as *mut c_void, context) };
+        std::mem::forget(stream.clone());
         enable_disk_cache();
         let arrays: Vec<_> = array_params(call, chosen).collect();
         let entry = chosen.entry.name;
@@ -283,12 +283,12 @@ fn check_preconditions(call: &Call<'_>, chosen: &Chosen, compiled: &Compiled) ->
 /// The table of a list in device memory, there until the stream has passed the launch.
 struct Table {
     address: u64,
-    stream: Arc<Stream>,
+    stream: CUstream,
 }
 
 impl Table {
     /// Makes a table on the stream that the kernel will run on.
-    fn new(words: &[u64], stream: &Arc<Stream>) -> Result<Self, String> {
+    fn new(words: &[u64], stream: CUstream) -> Result<Self, String> {
         if is_captured(stream) {
             // A graph would read the words again at each replay, when they are gone.
             return Err("a kernel that takes a list can't be captured in a CUDA graph".to_owned());
@@ -296,9 +296,9 @@ impl Table {
         // SAFETY: the stream is valid; the memory is used and freed in its order. The driver has read the words when
         // the copy returns (it stages memory that isn't pinned).
         unsafe {
-            let address = malloc_async(size_of_val(words), stream).map_err(|error| error.to_string())?;
-            let table = Self { address, stream: stream.clone() };
-            memcpy_htod_async(address, words.as_ptr(), words.len(), stream).map_err(|error| error.to_string())?;
+            let address = malloc_async(stream, size_of_val(words)).map_err(|error| error.to_string())?;
+            let table = Self { address, stream };
+            memcpy_htod_async(address, words.as_ptr(), size_of_val(words), stream).map_err(|error| error.to_string())?;
             Ok(table)
         }
     }
@@ -307,48 +307,37 @@ impl Table {
 impl Drop for Table {
     fn drop(&mut self) {
         // SAFETY: allocated on this stream; whatever uses it was enqueued before. An error has nowhere to go.
-        let _ = unsafe { free_async(self.address, &self.stream) };
+        let _ = unsafe { free_async(self.address, self.stream) };
     }
 }
 
-fn is_captured(stream: &Arc<Stream>) -> bool {
+fn is_captured(stream: CUstream) -> bool {
     let mut status: CUstreamCaptureStatus = 0;
     // SAFETY: the stream is valid, the status is written to.
-    let asked = unsafe { cuStreamIsCapturing(stream.cu_stream(), &raw mut status) };
+    let asked = unsafe { cuStreamIsCapturing(stream, &raw mut status) };
     asked != 0 || status != 0
 }
 
-fn list_tables(call: &Call<'_>, chosen: &Chosen, context: &Arc<Context>) -> Result<Vec<Table>, String> {
+fn list_tables(call: &Call<'_>, chosen: &Chosen) -> Result<Vec<Table>, String> {
     let wanted = chosen.entry.params.iter().filter_map(|param| match param {
         Param::List { index, .. } => call.list(*index),
         Param::Array { .. } | Param::Scalar { .. } => None,
     });
-    wanted
-        .map(|items| {
-            // SAFETY: the stream is the caller's, of the primary context; the borrow ends with the launch.
-            let stream = unsafe { Stream::borrow_raw(call.launch.stream as *mut c_void, context) };
-            Table::new(&lists::table(items), &stream)
-        })
-        .collect()
+    wanted.map(|items| Table::new(&lists::table(items), call.launch.stream as CUstream)).collect()
 }
 
 // -- Launch -------------------------------------------------------------------------------------------
 
 impl Program {
-    fn enqueue(
-        &self,
-        call: &Call<'_>,
-        chosen: &Chosen,
-        compiled: &Compiled,
-        context: &Arc<Context>,
-    ) -> Result<(), Failure> {
+    /// Needs the primary context to be current.
+    fn enqueue(&self, call: &Call<'_>, chosen: &Chosen, compiled: &Compiled) -> Result<(), Failure> {
         let failed = |error: String| Failure::new(Status::Launch, format!("`{}`: {error}", call.kernel.name));
         check_preconditions(call, chosen, compiled)?;
         let dependent = call.launch.flags & flag::DEPENDENT_LAUNCH != 0;
         if dependent {
             validate_programmatic_dependent_launch(call.launch.device as usize).map_err(|e| failed(e.to_string()))?;
         }
-        let tables = list_tables(call, chosen, context).map_err(failed)?;
+        let tables = list_tables(call, chosen).map_err(failed)?;
         let mut slots = kernel_arguments(call, chosen, &tables);
         let mut params: Vec<*mut c_void> = slots.iter_mut().map(|slot| std::ptr::from_mut(slot).cast()).collect();
         let [x, y, z] = call.launch.grid;
@@ -368,14 +357,14 @@ impl Program {
 impl Backend for Program {
     fn run_again(&self, call: &Call<'_>, signature: &[u64]) -> Option<Result<(), Failure>> {
         let known = self.remembered.read().unwrap_or_else(PoisonError::into_inner).get(signature).cloned()?;
-        let enqueue = |context| self.enqueue(call, &known.chosen, &known.compiled, &context);
+        let enqueue = |_| self.enqueue(call, &known.chosen, &known.compiled);
         Some(primary_context(call.launch.device).and_then(enqueue))
     }
 
     fn run(&self, call: &Call<'_>, chosen: Chosen, signature: Vec<u64>) -> Result<(), Failure> {
         let context = primary_context(call.launch.device)?;
         let compiled = self.function(call, &chosen, &context)?;
-        self.enqueue(call, &chosen, &compiled, &context)?;
+        self.enqueue(call, &chosen, &compiled)?;
         if facts_decide(call) {
             let known = Arc::new(Remembered { chosen, compiled });
             self.remembered.write().unwrap_or_else(PoisonError::into_inner).insert(signature.into_boxed_slice(), known);
