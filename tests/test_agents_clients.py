@@ -294,8 +294,27 @@ def test_a_person_answers_in_a_file(tmp_path: Path, prompt: Prompt) -> None:
     assert reply.reply is not None and reply.reply.answer is not None and reply.tokens == 0
     with pytest.raises(ClientError):  # read once a run: the next question waits for a change
         client.ask(prompt, seconds=1, budget=1)
-    answer.write_text("rust = 1")
-    assert FilesClient(tmp_path / "_agents").ask(prompt, seconds=1, budget=1).malformed
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b'{"rust": "$0"}', "line 1"),
+        (b"rust = 1", "rust: Input should be a valid string"),
+        (b"", "rust: Field required"),
+        (b'rust = "$0"\nmore = 1', "more: Extra inputs"),
+        (b"\xff\xfe\x00", "it isn't UTF-8"),
+        (b'rust = "' + b"a" * 1_000_000 + b'"', "longer than 64000 bytes"),
+        (b'rust = "' + b"a" * 30_000 + b'"', "at most 20000 characters"),
+    ],
+)
+def test_a_file_that_is_no_answer(tmp_path: Path, prompt: Prompt, data: bytes, why: str) -> None:
+    answers = tmp_path / "_agents" / "answers"
+    answers.mkdir(parents=True)
+    (answers / f"{prompt.task.digest}.toml").write_bytes(data)
+    reply = FilesClient(tmp_path / "_agents").ask(prompt, seconds=1, budget=1)
+    assert reply.reply is None and why in reply.malformed and "\n" not in reply.malformed
+    assert f"{prompt.task.digest}.toml: " in reply.malformed
 
 
 @pytest.mark.parametrize("spec", ["gpt-5", "openai:", "telepathy:me", "recorded:/no/such/file"])

@@ -74,7 +74,9 @@ def test_by_hand(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (question,) = Path("out/_agents/tasks").glob("*.md")
     assert "ct.exp2(tile)" in question.read_text() and "How" not in question.name
     answer("exp($0)")
+    capsys.readouterr()
     assert cli.main(["fill", "out", "--json", "fill.json"]) == 3
+    assert "the last answer failed: ours has `exp` where the reference has `exp2`" in capsys.readouterr().out
     assert "ours has `exp` where the reference has `exp2`" in question.read_text()
     answer("exp2($0, ftz::Disabled)")
     assert cli.main(["fill", "out", "--json", "fill.json"]) == 0
@@ -114,6 +116,41 @@ def test_through_an_endpoint(here: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert override.evidence is not None and override.evidence.cost == pytest.approx(hole["cost"])
     written = [p.read_bytes() for p in here.rglob("*") if p.is_file()]
     assert not any(b"0123456789abcdef" in data for data in written)
+
+
+PAIR = """\
+import cuda.tile as ct
+
+
+def both(a, b, c, d):
+    return a + c, ct.maximum(b, d)
+
+
+@ct.kernel
+def power(x, y, N: ct.Constant[int]):
+    tile = ct.load(x, index=(0,), shape=(N,))
+    s, m = ct.reduce((tile, tile), 0, both, (0.0, float("-inf")))
+    ct.store(y, index=(0,), tile=tile * s + m)
+"""
+
+
+def test_what_was_accepted_as_tested_is_executed_every_time(here: Path) -> None:
+    """Two reductions in the place of one of two tiles: the graphs differ, the results don't."""
+    (here / "power.py").write_text(PAIR)
+    results = [{"dtype": "$0", "shape": []}] * 2
+    reply = {"outcome": "answered", "answer": {"rust": "(reduce_sum($0, 0), reduce_max($1, 0))", "results": results}}
+    (here / "client.py").write_text(f"print('<VALIDATOR_OUTPUT>')\nprint({json.dumps(reply)!r})\n"
+                                    "print('</VALIDATOR_OUTPUT>')\nprint('VERDICT: ANSWERED')\n")  # fmt: skip
+    assert cli.main(["power.py", "--spec", "spec.toml", "-o", "out"]) == 3
+    assert cli.main(["fill", "out", "--client", f"command:{sys.executable} client.py", "--json", "r.json"]) == 0
+    (override,) = load_overrides(overrides_folder(here / "out"))
+    assert override.evidence is not None and override.evidence.verdict == "tested"
+    assert cli.main(["power.py", "--spec", "spec.toml", "-o", "out"]) == 0
+    batch = ["batch", "spec.toml", "-o", "out"]
+    for again in (["verify", "out"], batch, batch):
+        assert cli.main([*again, "--json", "r.json"]) == 0
+        totals = json.loads(Path("r.json").read_text())["totals"]
+        assert (totals["tested"], totals["executed"], totals["differs"]) == (1, 1, 0)
 
 
 def test_batches_notice_overrides(here: Path) -> None:

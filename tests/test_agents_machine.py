@@ -164,9 +164,11 @@ def test_a_wrong_answer_is_repaired_with_the_difference(bench: Bench, tmp_path: 
     assert WRONG in client.asked[1].text
 
 
+@pytest.mark.parametrize("wrong", ["maxf($0, 1.0, nan::Disabled, ftz::Disabled)", "iota(shape![4])", "cat($0, $0, 9)"])
 @reaches("compiler: does_not_compile")
-def test_an_answer_that_does_not_compile_is_written_again(bench: Bench, tmp_path: Path) -> None:
-    client = ab.ScriptedClient(any=[ab.answered("exp2($0)"), ab.answered(GOOD)])
+def test_an_answer_that_does_not_compile_is_written_again(bench: Bench, tmp_path: Path, wrong: str) -> None:
+    """Whether the compiler refuses it or makes Tile IR of it that nothing can read: neither ends the run."""
+    client = ab.ScriptedClient(any=[ab.answered(wrong), ab.answered(GOOD)])
     filler = fill(tmp_path, bench, client)
     assert "compiler: does_not_compile" in outcomes(filler) and reason(filler) == "accepted"
     assert [p.kind for p in client.asked] == ["write", "write"]
@@ -302,6 +304,7 @@ def _broken(code: str) -> CheckResult:
             ({"reference": Crash("killed")}, "analyst: environment_broken", "environment broken"),
             ({"compile": Crash("killed by signal 9")}, "compiler: over_limits", "questions spent"),
             ({"check": Crash("it took more than 60 s")}, "comparison: over_limits", "questions spent"),
+            ({"check": _broken("E0900")}, "comparison: over_limits", "questions spent"),
             ({"check": _broken("E0652")}, "comparison: environment_broken", "environment broken"),
             ({"check": CheckResult("rejected")}, "comparison: reference_refused", "reference refused"),
             ({"check": CheckResult("tested")}, "validator: accepted", "accepted"),

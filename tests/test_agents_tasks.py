@@ -11,10 +11,12 @@ import pytest
 
 from transpiler.agents.analyst import Found, analyse
 from transpiler.agents.bench import Bench
+from transpiler.agents.calls import misused
 from transpiler.agents.operations import operations_of
 from transpiler.agents.task import HoleTask
 from transpiler.diagnostics import Span
 from transpiler.pipeline import translate
+from transpiler.select.fragments import parse_body
 from transpiler.spec import ArraySpec, Specialization
 from transpiler.tileir import parse_entry
 
@@ -121,6 +123,25 @@ def test_functions_of_one_name_are_told_apart_by_what_they_do(tmp_path: Path, be
             tasks.append(found(folder, bench, body).task)
     first, same, other = (dict(t.hole.arguments)["2"] for t in tasks if t is not None)
     assert first == same != other and first.startswith("both:")
+
+
+@pytest.mark.parametrize(
+    ("rust", "said"),
+    [
+        ("exp2($0)", "`exp2` takes 2 arguments, 1 are given"),
+        ("exp2($0, ftz::Disabled, $0)", "`exp2` takes 2 arguments, 3 are given"),
+        ("exp2::<f32>($0, ftz::Disabled)", "`exp2` has 3 generics, 1 are given"),
+        ("let x: $type = if $0 { exp2($0) } else { $0 }; x", "`exp2` takes 2 arguments, 1 are given"),
+        ("let mut x: $type = $0; for i in 0..4 { x = negf(x, x); } x", "`negf` takes 1 arguments, 2 are given"),
+        ("$0 + const_f(1.0)", "`const_f` takes 2 arguments, 1 are given"),
+        ("exp2($0, ftz::Disabled) + const_f(1.0, $shape)", ""),
+        ("unsafe { assume_div_by::<_, 16>($0) }", ""),
+        ("Some($0)", ""),
+    ],
+)
+def test_calls_are_held_against_their_declarations(rust: str, said: str) -> None:
+    """rustc, which builds the accepted crate, counts what cutile's own compiler doesn't look at."""
+    assert misused(parse_body(rust)) == said
 
 
 PROGRAM = """\

@@ -252,8 +252,9 @@ def _entry_plan(
 def _check_plan(residual: _Residual, entry: EntryAbi | None, job: OperatorJob, refusal: Diagnostic | None) -> CheckPlan:
     """Plan one check: what to compile, or the verdict where it is known already."""
     one = residual.specialization
-    plan = CheckPlan(specialization=one, target=one.target or job.target, holes=_digests(residual),
-                     filled=_filled(residual))  # fmt: skip
+    filled = _filled(residual)
+    plan = CheckPlan(specialization=one, target=one.target or job.target, holes=_digests(residual), filled=filled,
+                     execute=any(f.override in job.selection.tested for f in filled))  # fmt: skip
     holes = _holes(residual)
     if holes:
         told = holes if residual.refusal is None else (*holes, residual.refusal)

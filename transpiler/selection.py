@@ -47,6 +47,11 @@ class Selection:
         """The Rust for constructs that the tables have nothing for, by the construct's digest."""
         return _fragments(self.overrides, self.digest) if self.overrides else {}
 
+    @property
+    def tested(self) -> frozenset[str]:
+        """The keys of overrides that were accepted because executing agrees: with them it has to be done again."""
+        return frozenset(o.key for o in self.overrides if o.evidence is not None and o.evidence.verdict == "tested")
+
     def raised(self, kernel: str, one: Specialization) -> tuple[Override, ...]:
         """Return the raised overrides for one specialization of a kernel, that of the whole kernel first."""
         digest = specialization_digest(one)

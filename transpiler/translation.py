@@ -36,7 +36,8 @@ class CheckPlan(Model):
     """A check to do; ``outcome`` is set where translating already decided the verdict.
 
     ``holes`` are the digests of constructs that nothing maps, ``filled`` what overrides fill.  Without compile inputs
-    the ``diagnostics`` say why; the reference may still refuse the kernel as well.
+    the ``diagnostics`` say why; the reference may still refuse the kernel as well.  ``execute``: an override was
+    accepted because executing agrees, so that comparing alone would say that the sides differ.
     """
 
     specialization: Specialization
@@ -45,6 +46,7 @@ class CheckPlan(Model):
     outcome: Literal["unmapped", "error"] | None = None
     holes: tuple[str, ...] = ()
     filled: tuple[FilledHole, ...] = ()
+    execute: bool = False
     diagnostics: tuple[Diagnostic, ...] = ()
 
 

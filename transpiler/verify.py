@@ -58,6 +58,8 @@ class CheckTask:
     place: Span
     problems: tuple[Diagnostic, ...] = ()
     """Why there are no compile inputs: our own refusal. The reference may refuse as well (then ``rejected``)."""
+    execute: bool = False
+    """Whether both sides are executed, whatever the judge was made for."""
 
 
 @dataclass(frozen=True)
@@ -128,20 +130,17 @@ class Judge:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def check(self, rust: RustText, closure: Closure, task: CheckTask, *, execute: bool | None = None) -> CheckResult:
-        """Do one check; whatever goes wrong becomes a verdict with a diagnostic.
-
-        ``execute``: also execute both sides; None for what the judge was made with.
-        """
+    def check(self, rust: RustText, closure: Closure, task: CheckTask) -> CheckResult:
+        """Do one check; whatever goes wrong becomes a verdict with a diagnostic."""
         started, exported = time.perf_counter(), self.exporter.seconds
         try:
-            result = self._check(rust, closure, task, self._execute if execute is None else execute)
+            result = self._check(rust, closure, task)
         except TranspileError as failure:
             result = CheckResult("error", (_placed(failure.diagnostic, task.place),))
         reference = self.exporter.seconds - exported
         return replace(result, seconds=time.perf_counter() - started, reference_seconds=reference)
 
-    def _check(self, rust: RustText, closure: Closure, task: CheckTask, execute: bool) -> CheckResult:
+    def _check(self, rust: RustText, closure: Closure, task: CheckTask) -> CheckResult:
         from transpiler.reference.export import ReferenceRejected
 
         try:
@@ -160,7 +159,7 @@ class Judge:
             located = self.compare(reference, ours, task.target, mapping, debug=True)
             shown = tuple(_difference(d, rust, task) for d in located.differences)
             result = CheckResult("differs", shown, equivalences=comparison.equivalences)
-        if execute:
+        if self._execute or task.execute:
             result = self._executed(result, reference, ours, rust, task)
         for arch in self._cubins:
             result = self._assembled(
@@ -192,11 +191,15 @@ class Judge:
         return CheckResult("error", task.problems) if refused is None else CheckResult("rejected", (refused,))
 
     def compile(self, rust: RustText, inputs: CompileInputs, target: str) -> bytes:
-        """Compile one specialization of our text to Tile IR; E0711 with the place when the compiler refuses."""
+        """Compile one specialization of our text to Tile IR; E0711 with the place when the compiler refuses.
+
+        It refuses less than the disassembler does: Tile IR that is ill-formed is E0711 too.
+        """
         from transpiler import _rust
+        from transpiler.reference.refusal import unreadable
 
         try:
-            return self._module(rust).compile(
+            bytecode = self._module(rust).compile(
                 inputs.entry,
                 generics=list(inputs.generics),
                 strides=[(name, list(values)) for name, values in inputs.strides],
@@ -207,8 +210,21 @@ class Judge:
                 num_ctas=inputs.num_ctas,
                 num_worker_warps=inputs.num_worker_warps,
             )
+            self._entry(bytecode)
         except _rust.CompileError as failure:
-            raise TranspileError(_compile_error(failure, rust), status=1) from None
+            raise TranspileError(
+                _compile_error(failure.message, failure.line, failure.column, rust), status=1
+            ) from None
+        except TranspileError as failure:
+            found = unreadable(failure)
+            if found is None:
+                raise
+            reason, place = found
+            line, column = (place.line, place.column) if place is not None else (0, 0)
+            raise TranspileError(
+                _compile_error(f"ill-formed Tile IR: {reason}", line, column, rust), status=1
+            ) from None
+        return bytecode
 
     def _module(self, rust: RustText) -> _rust.Module:
         from transpiler import _rust
@@ -324,7 +340,7 @@ def tasks_of(plan: OperatorPlan, keys: Iterable[CheckKey]) -> Iterator[tuple[Che
         kernel = plan.kernels[key.kernel]
         check = kernel.entries[key.entry].checks[key.check]
         task = CheckTask(kernel.name, check.specialization, check.target, check.inputs, place_of(plan, kernel),
-                         check.diagnostics)  # fmt: skip
+                         check.diagnostics, check.execute)  # fmt: skip
         decided = CheckResult(check.outcome, check.diagnostics) if check.outcome is not None else None
         yield key, task, decided
 
@@ -339,10 +355,10 @@ def _parse(bytecode: bytes, *, debug: bool = False) -> Entry:
     return parse_entry(toolkit.disassemble(bytecode, debug=debug))
 
 
-def _compile_error(failure: _rust.CompileError, rust: RustText) -> Diagnostic:
-    where = f"{rust.display}:{failure.line}:{failure.column}: " if failure.line else ""
-    span = rust.python_span(failure.line, failure.column) if failure.line else Span("", 0, 0)
-    message = f"the generated Rust doesn't compile: {where}{failure.message}"
+def _compile_error(why: str, line: int, column: int, rust: RustText) -> Diagnostic:
+    where = f"{rust.display}:{line}:{column}: " if line else ""
+    span = rust.python_span(line, column) if line else Span("", 0, 0)
+    message = f"the generated Rust doesn't compile: {where}{why}"
     return Diagnostic("E0711", message, "this is a mistake of a rule: please report it", "error", span)
 
 

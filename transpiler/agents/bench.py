@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import resource
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from transpiler.agents.operations import Operations, operations_of
@@ -93,7 +93,7 @@ def _do(judge: Judge, work: Work) -> Outcome:
         if work.what == "compile":
             judge.compile(work.rust, work.task.inputs, work.task.target)
             return CheckResult("proved")
-        return judge.check(work.rust, work.closure, work.task, execute=work.what == "execute")
+        return judge.check(work.rust, work.closure, replace(work.task, execute=work.what == "execute"))
     except TranspileError as failure:
         rejected = type(failure).__name__ == "ReferenceRejected"
         return CheckResult("rejected" if rejected else "error", (failure.diagnostic,))

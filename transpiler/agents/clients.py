@@ -253,9 +253,19 @@ and run `transpile fill {folder}` again: it checks the answer and says what diff
 
 
 def _file_reply(path: Path) -> ClientReply:
+    """The answer in a file, or in one line why it is none."""
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            data = file.read(MAX_REPLY_BYTES + 1)
+        if len(data) > MAX_REPLY_BYTES:
+            raise ValueError(f"it is longer than {MAX_REPLY_BYTES} bytes")
+        text = data.decode()
         answer = Answer.model_validate(tomllib.loads(text))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as exc:
-        return ClientReply(malformed=f"{path.as_posix()}: {exc}", tokens=0)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False)[0]
+        return ClientReply(malformed=f"{path.as_posix()}: {'.'.join(map(str, first['loc']))}: {first['msg']}")
+    except UnicodeDecodeError:
+        return ClientReply(malformed=f"{path.as_posix()}: it isn't UTF-8")
+    except (OSError, ValueError) as exc:  # no TOML, too long
+        return ClientReply(malformed=f"{path.as_posix()}: {exc}".partition("\n")[0])
     return ClientReply(reply=Reply(outcome="answered", answer=answer), text=text)

@@ -152,10 +152,8 @@ def _finish(opened: Opened, options: FillOptions, rows: list[HoleRow], used: int
     from transpiler.report.terminal import console, print_entries, totals_line
 
     jobs = [_with_overrides(job, options.folder) for job in opened.jobs]
-    overrides = jobs[0].selection.overrides
     count = sum(job.check_count for job in jobs)
-    tested = any(o.evidence is not None and o.evidence.verdict == "tested" for o in overrides)
-    results = run_jobs(jobs, Options(workers=worker_count(options.jobs, count), execute=tested))
+    results = run_jobs(jobs, Options(workers=worker_count(options.jobs, count)))
     opened.folder.write(list(results.translations.values()), toolkit.versions(), render_crate_files)
     report = assemble.report(results, seconds=time.perf_counter() - started)
     report.llm_tokens, report.holes = used, rows

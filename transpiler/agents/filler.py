@@ -168,8 +168,8 @@ class Filler:
             others = [r.override for r in self.runs.values() if r.override is not None and r not in group]
             read = load_overrides(stage)
             names = frozenset(s.kernel for s in run.sites)
-            again = translate(self._part((*self._known, *others, *read), names))
-            if again.files != before.files or again.plan != before.plan:
+            meant, again = (translate(self._part((*self._known, *others, *some), names)) for some in (made, read))
+            if again.files != before.files or again.plan != meant.plan:
                 return None
             _move(stage, overrides_folder(self.tools.out))
         finally:

@@ -10,6 +10,7 @@ from typing import Literal
 from transpiler.agents import tokens
 from transpiler.agents.analyst import MAX_TOKENS, analyse
 from transpiler.agents.bench import Bench, Work, crash_diagnostic
+from transpiler.agents.calls import misused
 from transpiler.agents.clients import Client, ClientError, ClientReply
 from transpiler.agents.machine import Course
 from transpiler.agents.prompt import Prompt, first_prompt, repair_prompt
@@ -37,6 +38,11 @@ from transpiler.workers import Crash
 
 _PLACEHOLDER = re.compile(r"\$(\w+)")
 _KNOWN = re.compile(r"(?P<operand>\d+)|type(?P<typed>\d*)|(?:element|shape)(?P<tile>\d*)|dim(?P<of>\d*)_(?P<axis>\d)")
+
+
+_FAILED = frozenset({"E0900", "E0901"})
+"""What the checker itself failed at: the answer's fault as far as a run is concerned, and no reason to end it."""
+_BROKEN = TRANSIENT - _FAILED
 
 
 @dataclass
@@ -99,7 +105,7 @@ def analyst(run: Run, desk: Desk) -> Verdict:
     if found.task is None:
         problem = found.problem
         detail = problem.message if problem is not None else ""
-        if problem is not None and problem.code in TRANSIENT:
+        if problem is not None and problem.code in TRANSIENT - {"E0900"}:
             return AnalystVerdict(outcome="environment_broken", detail=detail)
         return AnalystVerdict(outcome="reference_refused" if found.rejected else "not_fillable", detail=detail)
     size = tokens.count(first_prompt(found.task).whole)
@@ -128,7 +134,9 @@ def writer(run: Run, desk: Desk) -> Verdict:
         reply = known if known is not None else desk.client.ask(prompt, seconds=desk.budget.seconds, budget=left)
     except ClientError as trouble:
         _charge(run, desk, trouble.used, None)
-        return WriterVerdict(outcome=trouble.outcome, question=kind, detail=trouble.detail, tokens=trouble.used)
+        wrong = _last(run) if trouble.outcome == "waiting" else ""
+        detail = f"{trouble.detail}; the last answer failed: {wrong}" if wrong else trouble.detail
+        return WriterVerdict(outcome=trouble.outcome, question=kind, detail=detail, tokens=trouble.used)
     if known is None and desk.client.name != "hand":
         desk.transcript.asked(desk.client.name, prompt, reply)
     _charge(run, desk, reply.tokens, reply.cost)
@@ -139,11 +147,15 @@ def writer(run: Run, desk: Desk) -> Verdict:
 
 def _prompt(run: Run, kind: str) -> Prompt:
     assert run.task is not None
-    last = next((v for v in reversed(run.course.verdicts) if v.stage is not Stage.analyst and v.detail), None)
-    if last is None:
+    if (wrong := _last(run)) == "":
         return first_prompt(run.task)
     said = run.answer.rust if run.answer is not None else ""
-    return repair_prompt(run.task, run.questions, kind, said, last.detail)
+    return repair_prompt(run.task, run.questions, kind, said, wrong)
+
+
+def _last(run: Run) -> str:
+    """What was wrong with the last answer, "" before the first."""
+    return next((v.detail for v in reversed(run.course.verdicts) if v.stage is not Stage.analyst and v.detail), "")
 
 
 def _charge(run: Run, desk: Desk, used: int, cost: float | None) -> None:
@@ -183,6 +195,8 @@ def candidate(construct: Construct, answer: Answer, rules: str, model: str) -> O
         if not _is_placeholder(construct, name):
             raise FragmentError(f"refused: `${name}` is no placeholder of a construct with {len(construct.operands)} "
                                 "operands of these types")  # fmt: skip
+    if (wrong := misused(body)) != "":
+        raise FragmentError(f"refused: {wrong}")
     results = answer.results
     if construct.kind == "operation":
         results = ()
@@ -286,7 +300,10 @@ def comparison(run: Run, desk: Desk) -> Verdict:
         if result.verdict == "rejected":
             continue
         if result.verdict not in ("proved", "tested"):
-            broken = result.verdict == "error" and any(d.code in TRANSIENT for d in result.diagnostics)
+            codes = {d.code for d in result.diagnostics} if result.verdict == "error" else set()
+            if codes & _FAILED:
+                return ComparisonVerdict(outcome="over_limits", detail=_said(result.diagnostics))
+            broken = bool(codes & _BROKEN)
             blamed = _culprit(result.diagnostics, one, run, desk)
             outcome: Literal["environment_broken", "differs"] = "environment_broken" if broken else "differs"
             return ComparisonVerdict(outcome=outcome, detail=_said(result.diagnostics), culprit=blamed)

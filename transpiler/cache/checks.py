@@ -40,7 +40,7 @@ class CheckMemo:
 
     def find(self, key: CheckKey, rust: RustText, closure: Closure, task: CheckTask) -> CheckResult | None:
         """Return what a check gave before."""
-        if self._folder.path is None:
+        if self._folder.path is None or task.execute:  # what executing found isn't kept
             return None
         keys = self._keys[key] = self._keys_of(rust, closure, task)
         row = self._folder.get_json(_KIND, keys.bare) or self._folder.get_json(_KIND, keys.exact)

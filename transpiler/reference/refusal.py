@@ -21,14 +21,24 @@ def ill_formed(failure: TranspileError, kernel: str, own: Sequence[Diagnostic]) 
 
     ``own`` is why we refused the kernel too, if we did: it has a place where the disassembler names none.
     """
+    found = unreadable(failure)
+    if found is None:
+        return None
+    reason, place = found
+    span = place or (own[0].span if own else Span("", 0, 0))
+    message = f"cuda-tile compiles `{kernel}`, but to ill-formed Tile IR: {reason}"
+    return ReferenceRejected(Diagnostic("E0221", message, _HELP, "error", span), "ill-formed Tile IR")
+
+
+def unreadable(failure: TranspileError) -> tuple[str, Span | None] | None:
+    """Why a disassembly says that bytecode is ill-formed, and where; None when it failed for another reason."""
     said = failure.diagnostic.message
     if failure.diagnostic.code != "E0652" or _UNREADABLE not in said:
         return None
     reasons = [re.sub(r"^(error: )?error at offset \d+: ", "", reason) for reason in re.findall(r"error: (.*)", said)]
     place = _LOCATION.search(said)
-    span = Span(place[1], int(place[2]), int(place[3])) if place else own[0].span if own else Span("", 0, 0)
-    message = f"cuda-tile compiles `{kernel}`, but to ill-formed Tile IR: {reasons[0] if reasons else said}"
-    return ReferenceRejected(Diagnostic("E0221", message, _HELP, "error", span), "ill-formed Tile IR")
+    span = Span(place[1], int(place[2]), int(place[3])) if place else None
+    return reasons[0] if reasons else said, span
 
 
 def assembler_refusal(bytecode: bytes, target: str, kernel: str, own: Diagnostic) -> Diagnostic | None:
