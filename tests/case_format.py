@@ -2,7 +2,8 @@
 
 A ``.case`` file has sections that start with ``=== name``: ``python`` (the kernel file), ``params``
 (TOML, the short forms of a manifest), ``target`` (an architecture, where not sm_90) and ``tir`` (what the
-passes leave) or ``error``.
+passes leave) or ``error``.  Where the kernel imports helpers, there are sections ``module DOTTED.NAME`` with
+their modules and ``name`` with the dotted name of the kernel's own.
 ``pytest --update`` rewrites the expected sections.
 """
 
@@ -17,11 +18,13 @@ from transpiler import passes
 from transpiler.diagnostics import TranspileError
 from transpiler.frontend import load_program
 from transpiler.ir import tir
+from transpiler.reference.layout import lay_out
 from transpiler.rules import table
 from transpiler.spec import Specialization
 from transpiler.specialize import specialize
 
-GIVEN = ("python", "params", "target")
+GIVEN = ("python", "params", "target", "name")
+MODULE = "module "
 CASES = Path(__file__).parent / "cases"
 
 
@@ -38,6 +41,11 @@ class Case:
         params = tomllib.loads(self.sections["params"])
         target = self.sections.get("target", "").strip() or None
         return Specialization.model_validate({"name": "case", "params": params, "target": target})
+
+
+def given(title: str) -> bool:
+    """Whether a section is what a case is made of, not what comes of it."""
+    return title in GIVEN or title.startswith(MODULE)
 
 
 def read(path: Path) -> Case:
@@ -59,12 +67,17 @@ def write(case: Case) -> None:
     case.path.write_text(text.rstrip() + "\n", encoding="utf-8")
 
 
+def place(case: Case, folder: Path) -> Path:
+    """Write a case's modules below a folder; returns the kernel's file."""
+    name = case.sections.get("name", "case").strip()
+    helpers = {title.removeprefix(MODULE): s for title, s in case.sections.items() if title.startswith(MODULE)}
+    return lay_out(folder, {**helpers, name: case.sections["python"]})[name]
+
+
 def lower(case: Case) -> tir.Kernel:
     """Run the front end, the specializer and the passes."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "case.py"
-        path.write_text(case.sections["python"], encoding="utf-8")
-        program = load_program(path, display="case.py")
+        program = load_program(place(case, Path(folder)), display="case.py")
     return passes.run(specialize(program, program.kernels[0], case.specialization, table()))
 
 

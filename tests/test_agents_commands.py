@@ -217,6 +217,49 @@ def test_promotion_as_it_is_called(here: Path, capsys: pytest.CaptureFixture[str
     assert cli.main(["promote", str(override), "--into", "checkout"]) == 2
 
 
+PACKAGE = {
+    "pkg/__init__.py": "from .util import activate\n",
+    "pkg/util.py": "import cuda.tile as ct\nfrom .sub.consts import SCALE\n\n\ndef activate(x):\n"
+    "    return ct.exp2(x * SCALE)\n",
+    "pkg/sub/__init__.py": "",
+    "pkg/sub/consts.py": "SCALE = 1.5\n",
+    "pkg/power.py": KERNEL.replace("\n\n\n", "\n\nfrom . import activate\nfrom pkg.sub import consts\n\n\n").replace(
+        "ct.exp2(tile)", "activate(tile) + consts.SCALE"
+    ),
+}
+
+
+def test_a_kernel_of_several_modules_is_promoted_with_them(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The case holds the modules that the kernel reaches, and lowers to what it says with the promoted row."""
+    import case_format as cf
+
+    from transpiler.agents.promote import with_rows
+
+    for name, text in PACKAGE.items():
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_text(text)
+    (here / "spec.toml").write_text(SPEC.replace("power.py", "pkg/power.py"))
+    assert cli.main(["pkg/power.py", "--spec", "spec.toml", "-o", "out", "--without", OFF]) == 3
+    assert cli.main(["fill", "out"]) == 3
+    answer("exp2($0, ftz::Disabled)")
+    assert cli.main(["fill", "out"]) == 0
+    (override,) = overrides_folder(here / "out").glob("*.toml")
+    for folder in ("transpiler/rules", "tests/cases"):
+        (here / "checkout" / folder).mkdir(parents=True)
+    assert cli.main(["promote", str(override), "--into", "checkout"]) == 0
+    (row,), (path,) = ((here / "checkout").rglob(f"cuda_tile_exp2_*.{kind}") for kind in ("py", "case"))
+    case = cf.read(path)
+    assert [t for t in case.sections if t.startswith(cf.MODULE)] == [
+        "module pkg.util",
+        "module pkg",
+        "module pkg.sub.consts",
+    ]
+    monkeypatch.setattr(cf, "table", lambda: with_rows(OFF, (OFF,), row.read_text()))
+    got = cf.result(case)
+    assert got["tir"].strip() == case.sections["tir"].strip() and got["holes"] == ""
+    assert "rust(" in got["tir"]
+
+
 def test_a_source_that_was_changed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with_hole()
     (here / "power.py").rename(here / "moved.py")

@@ -19,10 +19,10 @@ def test_case(path: Path, request: pytest.FixtureRequest) -> None:
     case = cf.read(path)
     got = cf.result(case)
     if request.config.getoption("--update"):
-        case.sections = {k: v for k, v in case.sections.items() if k in cf.GIVEN} | got
+        case.sections = {k: v for k, v in case.sections.items() if cf.given(k)} | got
         cf.write(case)
         return
-    expected = {k: v.strip() for k, v in case.sections.items() if k not in cf.GIVEN}
+    expected = {k: v.strip() for k, v in case.sections.items() if not cf.given(k)}
     assert {k: v.strip() for k, v in got.items() if v.strip()} == expected
 
 

@@ -24,8 +24,7 @@ def judge() -> Iterator[Judge]:
 @pytest.mark.parametrize("path", cf.all_cases(), ids=lambda p: str(p.relative_to(cf.CASES)))
 def test_verdict(path: Path, judge: Judge, tmp_path: Path) -> None:
     case = cf.read(path)
-    source = tmp_path / "case.py"
-    source.write_text(case.sections["python"])
+    source = cf.place(case, tmp_path)
     name = load_program(source).kernels[0]
     made = translate(OperatorJob("case", source, "case.py", (KernelJob(name, (case.specialization,)),)))
     ((_, task, decided),) = tasks_of(made.plan, check_keys(made.plan))

@@ -94,8 +94,7 @@ def test_corpora(corpus: str, judge: Judge) -> None:
 
 def _case(path: Path, judge: Judge, folder: Path) -> tuple[str, Outcome]:
     case = cf.read(path)
-    source = folder / "case.py"
-    source.write_text(case.sections["python"])
+    source = cf.place(case, folder)
     name = load_program(source).kernels[0]
     job = OperatorJob("case", source, "case.py", (KernelJob(name, (case.specialization,)),))
     (row,) = raise_checks([job], judge)

@@ -280,3 +280,7 @@ CODES: dict[str, Code] = dict(sorted(
 
 TRANSIENT = frozenset({"E0210", "E0211", "E0213", "E0650", "E0651", "E0652", "E0661", "E0662", "E0900", "E0901"})
 """What may be otherwise next time: time limits, crashes, tools that are missing or fail, our own mistakes."""
+
+INTERNAL = "E0900"
+CHECKER_FAILED = frozenset({INTERNAL, "E0901"})
+"""What is our own failing, not that of the environment."""

@@ -22,6 +22,7 @@ from transpiler.diagnostics import TranspileError, error
 from transpiler.manifests import param_item
 from transpiler.overrides import Override, load_override
 from transpiler.reference.closure import Closure
+from transpiler.reference.layout import lay_out
 from transpiler.rules import table
 from transpiler.rules.inline import Variant, rules_of
 from transpiler.rules.promoted import VARIANTS
@@ -53,7 +54,7 @@ def promote(path: Path, into: Path) -> list[Path]:
             raise _refused(path, f"{target.as_posix()} is there already", "delete it to promote again")
     use = _used_for(override, path)
     text = _rule_module(override, path, use.without) if call else _form_module(override, path, use.without)
-    written = {row: text, case: _case(override, path, text, use)}
+    written = {row: text, case: _case(override, text, use)}
     for target, content in written.items():
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(content, encoding="utf-8")
@@ -117,7 +118,7 @@ def _rule_module(override: Override, path: Path, without: tuple[str, ...]) -> st
     ]
     text = _head(override) + _wrapped(lines)
     try:
-        _with_rows(construct.name, without, text)
+        with_rows(construct.name, without, text)
     except ValueError as exc:
         raise _refused(path, f"a row takes such calls already ({exc})", "extend that row by hand") from None
     return text
@@ -262,28 +263,29 @@ def _used_for(override: Override, path: Path) -> _Use:
     raise _refused(path, "no kernel of its folder uses it", "translate again with its folder as `-o`")
 
 
-def _case(override: Override, path: Path, module: str, use: _Use) -> str:
-    """The kernel, the specialization and the TIR, as tests/case_format.py reads them."""
-    if len(use.closure.modules) != 1:
-        why = f"the kernel `{use.kernel}` spans several modules, so a case can't hold it"
-        raise _refused(path, why, "write a small kernel that has the construct, translate it, promote its override")
-    python = "\n".join(s.text for s in use.closure.modules[0].segments).strip() + "\n"
+def _case(override: Override, module: str, use: _Use) -> str:
+    """The kernel, the specialization and the TIR, as tests/case_format.py reads them; helpers' modules by name."""
+    *helpers, main = ((m.name, "\n".join(s.text for s in m.segments).strip() + "\n") for m in use.closure.modules)
     params = tomlkit.document()
     for name, param in use.specialization.params.items():
         params.add(name, param_item(param))
-    target = f"=== target\n{use.specialization.target}\n\n" if use.specialization.target else ""
-    tir = _tir(override, python, use, module)
-    return f"=== python\n{python}\n=== params\n{tomlkit.dumps(params)}\n{target}=== tir\n{tir}"
+    sections = {"name": main[0]} if helpers else {}
+    sections |= {f"module {name}": text for name, text in helpers if text.strip()}
+    sections |= {"python": main[1], "params": tomlkit.dumps(params)}
+    if use.specialization.target:
+        sections["target"] = use.specialization.target
+    sections["tir"] = _tir(override, dict(helpers), main if helpers else ("case", main[1]), use, module)
+    return "\n".join(f"=== {title}\n{text.rstrip()}\n" for title, text in sections.items())
 
 
-def _with_rows(callee: str, without: tuple[str, ...], module: str) -> RuleTable:
+def with_rows(callee: str, without: tuple[str, ...], module: str) -> RuleTable:
     """The rule table with a module's variants; those that said `unsupported` of the callee make room."""
     rows = [r for r in table() if r.key not in without and (r.status == "exact" or r.callee != callee)]
     variants = [*VARIANTS, *(v for v in _run(module, "VARIANTS") if isinstance(v, Variant))]
     return RuleTable([*(r for r in rows if r.family != "promoted"), *rules_of(variants)])
 
 
-def _tir(override: Override, python: str, use: _Use, module: str) -> str:
+def _tir(override: Override, helpers: dict[str, str], main: tuple[str, str], use: _Use, module: str) -> str:
     """What the kernel lowers to with the new row."""
     from transpiler import passes
     from transpiler.frontend import load_program
@@ -292,9 +294,8 @@ def _tir(override: Override, python: str, use: _Use, module: str) -> str:
 
     assert override.hole is not None
     call = override.hole.kind == "call"
-    rules = _with_rows(override.hole.name, use.without, module) if call else table()
+    rules = with_rows(override.hole.name, use.without, module) if call else table()
     with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "case.py"
-        source.write_text(python, encoding="utf-8")
-        program = load_program(source, display="case.py")
+        places = lay_out(Path(folder), {**helpers, main[0]: main[1]})
+        program = load_program(places[main[0]], display="case.py")
     return tir.dump(passes.run(specialize(program, use.kernel, use.specialization, rules)))

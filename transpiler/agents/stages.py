@@ -26,7 +26,7 @@ from transpiler.agents.verdicts import (
     Verdict,
     WriterVerdict,
 )
-from transpiler.codes import TRANSIENT
+from transpiler.codes import CHECKER_FAILED, INTERNAL, TRANSIENT
 from transpiler.diagnostics import Diagnostic
 from transpiler.ir import rust
 from transpiler.ir.construct import Construct, HoleSite
@@ -40,9 +40,8 @@ _PLACEHOLDER = re.compile(r"\$(\w+)")
 _KNOWN = re.compile(r"(?P<operand>\d+)|type(?P<typed>\d*)|(?:element|shape)(?P<tile>\d*)|dim(?P<of>\d*)_(?P<axis>\d)")
 
 
-_FAILED = frozenset({"E0900", "E0901"})
-"""What the checker itself failed at: the answer's fault as far as a run is concerned, and no reason to end it."""
-_BROKEN = TRANSIENT - _FAILED
+_BROKEN = TRANSIENT - CHECKER_FAILED
+"""What ends a run. Where the checker itself fails at an answer, that is the answer's fault as far as a run goes."""
 
 
 @dataclass
@@ -105,7 +104,7 @@ def analyst(run: Run, desk: Desk) -> Verdict:
     if found.task is None:
         problem = found.problem
         detail = problem.message if problem is not None else ""
-        if problem is not None and problem.code in TRANSIENT - {"E0900"}:
+        if problem is not None and problem.code in TRANSIENT - {INTERNAL}:
             return AnalystVerdict(outcome="environment_broken", detail=detail)
         return AnalystVerdict(outcome="reference_refused" if found.rejected else "not_fillable", detail=detail)
     size = tokens.count(first_prompt(found.task).whole)
@@ -301,7 +300,7 @@ def comparison(run: Run, desk: Desk) -> Verdict:
             continue
         if result.verdict not in ("proved", "tested"):
             codes = {d.code for d in result.diagnostics} if result.verdict == "error" else set()
-            if codes & _FAILED:
+            if codes & CHECKER_FAILED:
                 return ComparisonVerdict(outcome="over_limits", detail=_said(result.diagnostics))
             broken = bool(codes & _BROKEN)
             blamed = _culprit(result.diagnostics, one, run, desk)

@@ -40,7 +40,7 @@ def unasked(site: HoleSite) -> Diagnostic:
     """That the reference can't be asked: what the kernel uses isn't known without running its module."""
     met = site.diagnostic
     return _refusal(met, "the reference compiler can't be given the kernel with all that it uses",
-                    CONSTRUCTS[met.code if met.code in CONSTRUCTS else "E0230"].help)  # fmt: skip
+                    f"{_own_help(met)}give what it uses one value at module level")  # fmt: skip
 
 
 def _refusal(met: Diagnostic, why: str, way: str) -> Diagnostic:
