@@ -23,7 +23,7 @@ from transpiler.agents.transcript import Transcript
 from transpiler.agents.verdicts import VERDICT, AnalystVerdict, Stage, Verdict, WriterVerdict
 from transpiler.diagnostics import Diagnostic
 from transpiler.jobs import OperatorJob
-from transpiler.overrides import Override, overrides_folder
+from transpiler.overrides import Override, ResultType, overrides_folder
 from transpiler.spec import Model
 from transpiler.verify import CheckResult
 from transpiler.workers import Crash
@@ -402,6 +402,16 @@ def test_an_answer_is_asked_for_once_for_all_operators(tmp_path: Path, monkeypat
     monkeypatch.setattr("transpiler.agents.context.find_source", lambda plan, *_: tmp_path / plan.name / "kernel.py")
     assert command.run_fill(command.FillOptions(tmp_path / "out", jobs=1)) == 0
     assert len(client.asked) == 1 and len(list(overrides_folder(tmp_path / "out").glob("*.toml"))) == 1
+
+
+def test_a_call_with_a_lambda_is_filled(bench: Bench, tmp_path: Path) -> None:
+    source = _kernel(tmp_path, "total = tile * ct.reduce(tile, 0, lambda p, q: p + q, 0.0)", "total")
+    total = ResultType(dtype="$0", shape=())
+    client = ab.ScriptedClient(
+        any=[ab.answered("reduce_max($0, 0)", (total,)), ab.answered("reduce_sum($0, 0)", (total,))]
+    )
+    filler = fill(tmp_path / "out", bench, client, exp2_job(source))
+    assert reason(filler) == "accepted" and "comparison: proved" in outcomes(filler)
 
 
 # -- caps -------------------------------------------------------------------------------------------------

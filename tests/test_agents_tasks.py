@@ -28,6 +28,10 @@ def both(a, b, c, d):
     return a + c, ct.maximum(b, d)
 
 
+def many(a, *more):
+    return a + more[0]
+
+
 @ct.kernel
 def kernel(x, y, N: ct.Constant[int]):
     i = ct.bid(0)
@@ -83,6 +87,13 @@ UNFILLABLE = {
         "t = tuple(tile * k for k in ct.static_iter((1, 2)))\nct.store(y, index=(0,), tile=t[0])",
         ("Rust can stand for a call, an attribute or an operation, and this is none", "write the items out", RAISE),
     ),
+    "a function that takes any number of arguments": Unfillable(
+        "ct.store(y, index=(0,), tile=many(tile, tile))", ("a variadic parameter", "name every parameter", RAISE)
+    ),
+    "a loop that counts in 64 bits": Unfillable(
+        "for n in range(ct.int64(0), ct.int64(8), ct.astype(i, ct.int64) + 1):\n    tile = tile + 1" + STORE,
+        ("step", "count in int32"),
+    ),
     "64-bit indices": Unfillable(
         "ct.store(y, index=(0,), tile=tile)", ("count in i32", "fit in 32 bits"), x=INT64
     ),
@@ -108,6 +119,15 @@ def test_a_task_shows_what_a_reduction_combines_and_all_that_it_gives(tmp_path: 
     assert head.startswith("%v0, %v1 = reduce %in0, %in0 dim=0") and end == "}"
     assert arguments == "(%v2: tile<f32>, %v3: tile<f32>, %v4: tile<f32>, %v5: tile<f32>) {"
     assert [line.split(" ")[4] for line in body[:2]] == ["addf", "maxf"] and "yield %v6, %v7" in body[-1]
+
+
+def test_a_lambda_belongs_to_the_call_that_it_is_for(tmp_path: Path, bench: Bench) -> None:
+    result = found(tmp_path, bench, "tile = tile * ct.reduce(tile, 0, lambda p,  q: p + q, 0.0)" + STORE)
+    assert result.task is not None
+    assert (result.task.hole.kind, result.task.hole.name) == ("call", "cuda.tile.reduce")
+    assert result.task.hole.arguments[2] == ("2", "lambda p, q: p + q")
+    assert [v.name for v in result.task.inputs] == ["$0"] and [v.type for v in result.task.outputs] == ["tile<f32>"]
+    assert any("addf" in line for line in result.task.reference)
 
 
 def test_functions_of_one_name_are_told_apart_by_what_they_do(tmp_path: Path, bench: Bench) -> None:

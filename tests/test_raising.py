@@ -224,6 +224,12 @@ def mixed(x, y, N: ct.Constant[int]):
     for i in range(3):
         a = ct.exp2(ct.exp2(a) + i)
     ct.store(y, (ct.bid(0),), a)
+
+
+@ct.kernel
+def added(x, y, N: ct.Constant[int]):
+    a = ct.load(x, (ct.bid(0),), (N,))
+    ct.store(y, (ct.bid(0),), a + ct.reduce(a, 0, lambda p, q: p + q, 0.0))
 """
 
 
@@ -231,7 +237,7 @@ def test_a_hole_or_the_whole_kernel(tmp_path: Path) -> None:
     """Calls are filled where they stand; what is more than a call, or has no operand, takes the whole kernel."""
     (tmp_path / "whole.py").write_text(WHOLE)
     text = 'name = "t"\n[[operators]]\nname = "whole"\npath = "whole.py"\n'
-    for kernel in ("folded", "mixed"):
+    for kernel in ("folded", "mixed", "added"):
         text += f'[[operators.kernels]]\nname = "{kernel}"\n[[operators.kernels.specializations]]\nname = "s"\n'
         text += 'params = { x = { dtype = "float32", ndim = 1 }, y = { dtype = "float32", ndim = 1 }, N = 16 }\n'
     (tmp_path / "whole.toml").write_text(text)
@@ -239,10 +245,11 @@ def test_a_hole_or_the_whole_kernel(tmp_path: Path) -> None:
     args = ["whole.py", "--spec", "whole.toml", "-o", "out", "--without", "cuda.tile.exp2"]
     assert subprocess.run([*run, *args], cwd=tmp_path, capture_output=True).returncode == 3
     done = subprocess.run([*run, "fill", "out", "--raise"], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0 and "2 raised" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "3 raised" in done.stdout, done.stdout + done.stderr
     rust_text = (tmp_path / "out/whole/kernel.rs").read_text()
     assert "// raised: made of" in rust_text and "// raised in part: line 16 is made of" in rust_text
-    assert rust_text.count("exp2(") == 2 and "reduce_sum(" in rust_text
+    assert "// raised in part: line 23 is made of" in rust_text
+    assert rust_text.count("exp2(") == 2 and rust_text.count("reduce_sum(") == 2
 
 
 BITWISE = """

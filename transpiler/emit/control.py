@@ -164,15 +164,16 @@ def _for(low: Lowering, op: Op) -> None:
     lower, upper, step = op.operands[:3]
     inits = op.operands[3:]
     body = op.regions[0]
+    ty = lower.ty
+    assert isinstance(ty, TileTy)
+    if ty.dtype not in (I32, I64) or (ty.dtype == I64 and not _literal(step)):
+        steps = " whose step isn't written out" if ty.dtype == I64 else ""
+        low.hole(op, "E0603", f"a loop over {ty.dtype}{steps} can't be written in cutile 0.5")
+        return
     bounds = low.take([lower, upper, step])
     low.flush()
     note = low.note(op)
     plans = _slots(low, op, inits, 1)
-    ty = lower.ty
-    assert isinstance(ty, TileTy)
-    if ty.dtype not in (I32, I64) or (ty.dtype == I64 and not _literal(step)):
-        low.hole(op, "E0603", f"a loop over {ty.dtype} can't be written in cutile 0.5")
-        return
     induction = body.params[0]
     raw: Key | None = ("induction", op) if low.uses.count(induction) else None
 

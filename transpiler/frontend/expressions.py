@@ -29,8 +29,9 @@ COMPARISONS: dict[type[cst.CSTNode], str] = {
 BOOLEANS: dict[type[cst.CSTNode], Literal["and", "or"]] = {cst.And: "and", cst.Or: "or"}
 CONVERSIONS = {"r": "repr", "s": "str", "a": "ascii"}
 KEYWORDS: dict[str, object] = {"True": True, "False": False, "None": None}
+LAMBDA = "E0233"
 UNSUPPORTED: dict[type[cst.CSTNode], str] = {
-    cst.Lambda: "E0233", cst.ListComp: "E0234", cst.SetComp: "E0234", cst.DictComp: "E0234",
+    cst.ListComp: "E0234", cst.SetComp: "E0234", cst.DictComp: "E0234",
     cst.GeneratorExp: "E0234", cst.StarredElement: "E0235", cst.Await: "E0240", cst.Yield: "E0240",
     cst.NamedExpr: "E0243", cst.Dict: "E0246", cst.Set: "E0246", cst.Imaginary: "E0247",
 }  # fmt: skip
@@ -74,6 +75,10 @@ class ExpressionLowerer:
         """A call of an external function at the place of ``node``."""
         span = self.span(node)
         return hir.Call(hir.External(name, span=span), tuple(args), span=span)
+
+    def _lambda(self, node: cst.Lambda) -> hir.Expr:
+        text = " ".join(cst.Module([]).code_for_node(node).split())
+        return hir.Unsupported(LAMBDA, CONSTRUCTS[LAMBDA].what, text, span=self.span(node))
 
     # Names
 
@@ -318,6 +323,7 @@ def _literal_text(text: str, node: cst.FormattedString) -> str:
 # Every method takes the node type that its key says, which the type checker can't see.
 _METHODS: dict[type[cst.CSTNode], Callable[..., hir.Expr]] = {
     cst.Name: ExpressionLowerer._name,
+    cst.Lambda: ExpressionLowerer._lambda,
     cst.Attribute: ExpressionLowerer._attribute,
     cst.Integer: ExpressionLowerer._number,
     cst.Float: ExpressionLowerer._number,

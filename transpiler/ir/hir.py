@@ -106,10 +106,14 @@ class BoolOp(Node):
 
 @dataclass(frozen=True)
 class Unsupported(Node):
-    """A construct that the front end can't express; becomes a Hole when it is reached."""
+    """A construct that the front end can't express; becomes a Hole when it is reached.
+
+    ``text`` is that of a lambda: as an argument it belongs to the call, which may be filled.
+    """
 
     code: str
     what: str
+    text: str = ""
 
 
 Expr = Const | Local | Global | External | Tuple_ | Star | Attr | Call | IfExp | BoolOp | Unsupported

@@ -6,7 +6,7 @@ Expressions here; statements and control flow are in :mod:`transpiler.specialize
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from transpiler.diagnostics import Diagnostic, Span, TranspileError
@@ -33,6 +33,7 @@ from transpiler.specialize.values import (
     TiledViewVal,
     TupleVal,
     Undefined,
+    Unmapped,
     Val,
     const,
     describe,
@@ -238,12 +239,14 @@ class Evaluator(Builder):
             return self.apply(row, (v,), {})
         return BoundMethod(v, kind, name)
 
-    def _items(self, items: Sequence[hir.Expr], env: Env) -> tuple[Val, ...]:
+    def _items(
+        self, items: Sequence[hir.Expr], env: Env, evaluate: Callable[[hir.Expr, Env], Val] | None = None
+    ) -> tuple[Val, ...]:
         """The items of a tuple or a call; a star stands for those of a tuple."""
         out: list[Val] = []
         for item in items:
             if not isinstance(item, hir.Star):
-                out.append(self.eval(item, env))
+                out.append((evaluate or self.eval)(item, env))
                 continue
             self.construct("star")
             value = self.eval(item.value, env)
@@ -254,12 +257,20 @@ class Evaluator(Builder):
 
     def _call(self, e: hir.Call, env: Env) -> Val:
         f = self.eval(e.func, env)
-        args = self._items(e.args, env)
-        kwargs = {k: self.eval(a, env) for k, a in e.kwargs}
+        args = self._items(e.args, env, self._argument)
+        kwargs = {k: self._argument(a, env) for k, a in e.kwargs}
         self.span = e.span if e.span.line else self.span
+        if (given := _unmapped(args, kwargs)) is not None and not isinstance(f, Ref | BoundMethod):
+            raise HoleError(given.code, f"{given.what} has no mapping", given.span)
         if kwargs:
             self.construct("keyword argument")
         return self.call(f, args, kwargs)
+
+    def _argument(self, e: hir.Expr, env: Env) -> Val:
+        """A lambda makes the call that it is for a Hole, which may be filled, not itself."""
+        if isinstance(e, hir.Unsupported) and e.text:
+            return Unmapped(e.code, e.what, e.text, e.span)
+        return self.eval(e, env)
 
     def call(self, f: Val, args: tuple[Val, ...], kwargs: dict[str, Val]) -> Val:
         """Call a rule, a method, a dtype constructor or a helper function."""
@@ -280,6 +291,8 @@ class Evaluator(Builder):
         if any(isinstance(a, HoleVal) for a in (*args, *kwargs.values())):
             raise HoleError("", "", self.span, silent=True)
         row = self.table.find(name, args)
+        if (given := _unmapped(args, kwargs)) is not None and (row is None or row.status == "exact"):
+            return unmapped(self, given.code, f"{given.what} in a call of `{name}` has no mapping", name, args, kwargs)
         if row is None:
             known = self.table.rows.get(name)
             what = f"`{name}` of {', '.join(map(describe, args))}" if known else f"`{name}`"
@@ -312,6 +325,8 @@ class Evaluator(Builder):
 
         if self.depth >= MAX_CALL_DEPTH:
             self.refuse(f"`{f.name}` calls itself", "cuTile kernels can't recurse")
+        if len(f.body) == 1 and isinstance(hole := f.body[0], hir.Hole):  # its parameters can't be bound, say
+            raise HoleError(hole.code, f"{hole.what} has no mapping", hole.span)
         self.construct("helper function")
         env = self._bind_helper(f, args, kwargs)
         span, outer, statement = self.span, self.site, self.statement
@@ -365,6 +380,10 @@ class Evaluator(Builder):
         self.holes.append(met)
         self.hole_sites.append(HoleSite(hole.construct or Construct("other", hole.code), met, hole.inputs))
         self.emit("hole", code=hole.code, message=hole.message)
+
+
+def _unmapped(args: Sequence[Val], kwargs: dict[str, Val]) -> Unmapped | None:
+    return next((a for a in (*args, *kwargs.values()) if isinstance(a, Unmapped)), None)
 
 
 def _when(known: bool | None) -> str:

@@ -9,7 +9,18 @@ from transpiler.ir import hir
 from transpiler.ir.construct import RAISED_MODEL, Construct, FilledSite, Fragment, RaisedCall, ResultType
 from transpiler.ir.tir import Value
 from transpiler.ir.types import DTYPE_TABLE, Dim, DType, PtrTy, Shape, TensorTy, TileTy, Type, dim
-from transpiler.specialize.values import ArrayVal, Const, DTypeVal, Func, HoleError, Ref, TupleVal, Val, describe
+from transpiler.specialize.values import (
+    ArrayVal,
+    Const,
+    DTypeVal,
+    Func,
+    HoleError,
+    Ref,
+    TupleVal,
+    Unmapped,
+    Val,
+    describe,
+)
 
 if TYPE_CHECKING:
     from transpiler.specialize.evaluate import Evaluator
@@ -83,6 +94,8 @@ def _argument(v: Val, values: list[Value]) -> str:
             return name
         case Func(function=function):  # what it does counts, not only its name
             return f"{function.name}:{hir.digest(function)}"
+        case Unmapped(text=text):
+            return text
         case TupleVal(items=items):
             return f"({', '.join(_argument(i, values) for i in items)})"
         case _:

@@ -51,6 +51,16 @@ class Func:
 
 
 @dataclass(frozen=True)
+class Unmapped:
+    """An argument that the front end can't express, such as a lambda: the call that it is for has no rule."""
+
+    code: str
+    what: str
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True)
 class BoundMethod:
     """``receiver.name`` waiting to be called."""
 
@@ -160,7 +170,7 @@ class HoleVal:
 
 Val = (
     Value | Const | DTypeVal | Ref | Func | BoundMethod | TupleVal | SliceVal | IndexSliceVal | RangeVal | ArrayVal
-    | ListVal | TiledViewVal | TextVal | Undefined | HoleVal
+    | ListVal | TiledViewVal | TextVal | Undefined | HoleVal | Unmapped
 )  # fmt: skip
 
 
