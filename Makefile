@@ -83,7 +83,7 @@ CHECKOUT ?= TileGym
 GPU_OUT := out/gpu
 
 gpu-pack: setup
-	$(BIN)/transpile batch tilegym-tests -o $(GPU_OUT) --json out/gpu.json || test $$? = 3
+	$(BIN)/transpile batch tilegym-gpu -o $(GPU_OUT) --json out/gpu.json || test $$? = 3
 	$(BIN)/transpile benchmarks/gpu/launch_kernels.py --spec benchmarks/gpu/launch_kernels.toml -o $(GPU_OUT)
 	$(BIN)/transpile build $(GPU_OUT)
 	$(BIN)/python benchmarks/gpu/pack.py $(GPU_OUT) --tests $(CHECKOUT) -o .dev/gpu --toolchain

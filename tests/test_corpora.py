@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tools.measured_manifests import BESIDE, MEASURED
+from tools.measured_manifests import write as write_measured
 from tools.suite_manifests import flashinfer, liger, transformers, unsloth
 from tools.suite_manifests.common import Suite
 from tools.suite_manifests.common import write as write_suite
@@ -323,3 +325,14 @@ def test_suites_have_varied_entries_for_each_kernel(suite: Suite) -> None:
             dtypes = {tuple(p.dtype for p in s.params.values() if isinstance(p, ArraySpec))
                       for s in kernel.specializations}  # fmt: skip
             assert len(dtypes) >= 2, (operator.name, kernel.name)
+
+
+def test_measured_launches_are_as_their_tool_writes_them(tmp_path: Path) -> None:
+
+    write_measured([ROOT / path for path in MEASURED], BESIDE, tmp_path)
+    kept = corpus_dir() / "tilegym/perf"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in kept.iterdir())
+    for path in tmp_path.iterdir():
+        assert path.read_text() == (kept / path.name).read_text(), path.name
+    wanted = {f"tilegym/perf/{path.name}" for path in kept.iterdir()}
+    assert set(load_manifest(corpus_dir() / "tilegym-perf.toml").include) == wanted

@@ -3,7 +3,8 @@
     python tilegym_tests.py --out DIR [-n WORKERS] [--limit SECONDS] [TEST..]
 
 A test passes with ``cutile-rs`` only if our library launched something in it, or if the reference launches nothing in
-it either (dropout without training, arguments that are refused).
+it either (dropout without training, arguments that are refused). A test that the time limit ended (bmm tunes itself,
+on a GPU that other processes use too) neither passed nor failed: ``timed_out`` counts it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from typing import Any
 import machine
 
 HERE = Path(__file__).resolve().parent
-OUTCOMES = ("passed", "failed", "skipped")
+OUTCOMES = ("passed", "failed", "skipped", "timed_out")
+TIMED_OUT = "from pytest-timeout."
 
 
 def main() -> int:
@@ -30,13 +32,14 @@ def main() -> int:
     parser.add_argument("-n", "--workers", default="12")
     parser.add_argument("--limit", type=float, default=480, help="seconds for all tests")
     parser.add_argument("--timeout", default="100", help="seconds for one test")
-    parser.add_argument("--from-log", type=Path, help="compare an earlier run")
+    parser.add_argument("--from-log", type=Path, nargs="+", help="compare earlier runs; of a test, the last counts")
     options = parser.parse_args()
-    log = options.from_log or options.out / "tilegym_tests.jsonl"
+    logs = options.from_log or [options.out / "tilegym_tests.jsonl"]
     if options.from_log is None:
         options.out.mkdir(parents=True, exist_ok=True)
-        _run(log, options)
-    result = compare([json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()])
+        _run(logs[0], options)
+    rows = [json.loads(line) for log in logs for line in log.read_text(encoding="utf-8").splitlines()]
+    result = compare(list({row["test"]: row for row in rows}.values()))
     machine.write(options.out / "tilegym_tests.json", result)
     print(table(result))
     return int(any(row["only_cutile_passes"] for row in result["files"]))
@@ -70,7 +73,7 @@ def compare(rows: list[dict[str, Any]]) -> dict[str, Any]:
         file = _file(row["test"])
         entry = files.setdefault(file, _empty(file))
         which = _which(row)
-        outcome = row["outcome"]
+        outcome = "timed_out" if timed_out(row) else row["outcome"]
         if which == "cutile_rs" and outcome == "passed" and not row["launches"] and _pair(row["test"]) not in idle:
             outcome = "failed"
         entry[which][outcome] += 1
@@ -78,14 +81,22 @@ def compare(rows: list[dict[str, Any]]) -> dict[str, Any]:
             passed.setdefault(file, {"cutile": set(), "cutile_rs": set()})[which].add(_pair(row["test"]))
     for file, entry in files.items():
         both = passed.get(file, {"cutile": set(), "cutile_rs": set()})
-        ran = {which: {_pair(row["test"]) for row in rows if _which(row) == which} for which in both}
+        ran = {
+            which: {_pair(row["test"]) for row in rows if _which(row) == which and not timed_out(row)} for which in both
+        }
         entry["only_cutile_passes"] = sorted((both["cutile"] - both["cutile_rs"]) & ran["cutile_rs"])
         entry["not_run_with_both"] = sum(_file(test) == file for test in ran["cutile"] ^ ran["cutile_rs"])
     return {"files": [files[name] for name in sorted(files)]}
 
 
+def timed_out(row: dict[str, Any]) -> bool:
+    """Whether the time limit ended a test."""
+    return str(row.get("why", "")).rstrip().endswith(TIMED_OUT)
+
+
 def _file(test: str) -> str:
-    return "tests/" + test.partition("::")[0].partition("tests/")[2]
+    file = test.partition("::")[0]
+    return "tests/" + file.partition("tests/")[2] if "tests/" in file else file
 
 
 def _which(row: dict[str, Any]) -> str:
@@ -105,10 +116,10 @@ def _pair(test: str) -> str:
 
 def table(result: dict[str, Any]) -> str:
     """Both columns for each test file."""
-    lines = [f"{'file':52} {'cutile p/f/s':>16} {'cutile-rs p/f/s':>16}  only cutile passes"]
+    lines = [f"{'file':52} {'cutile p/f/s/t':>16} {'cutile-rs p/f/s/t':>17}  only cutile passes"]
     for row in result["files"]:
         cells = ["/".join(str(row[which][o]) for o in OUTCOMES) for which in ("cutile", "cutile_rs")]
-        lines.append(f"{row['file']:52} {cells[0]:>16} {cells[1]:>16}  {len(row['only_cutile_passes'])}")
+        lines.append(f"{row['file']:52} {cells[0]:>16} {cells[1]:>17}  {len(row['only_cutile_passes'])}")
     return "\n".join(lines)
 
 
