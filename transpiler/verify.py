@@ -117,8 +117,7 @@ class Judge:
         self._execute = execute
         self._modules: dict[str, _rust.Module] = {}
         self._entries: dict[bytes, Entry] = {}
-        self._trusted: set[tuple[bytes, str]] = set()
-        self._comparisons: dict[tuple[bytes, bytes, str], Comparison] = {}
+        self._comparisons: dict[tuple[bytes, bytes, tuple[int, ...] | None, str], Comparison] = {}
 
     def close(self) -> None:
         """End the reference's worker."""
@@ -150,13 +149,11 @@ class Judge:
         if task.inputs is None:
             return self._not_compiled(reference, task)
         ours = self.compile(rust, task.inputs, task.target)
-        for bytecode, side in ((reference, "reference"), (ours, "translation")):
-            self._selfcheck(bytecode, side, task)
         mapping = parameter_map(task.specialization)
-        comparison = self.compare(reference, ours, task.target, mapping)
+        comparison = self._compared(reference, ours, mapping, task)
         result = CheckResult("proved", equivalences=comparison.equivalences)
         if not comparison.equal:
-            located = self.compare(reference, ours, task.target, mapping, debug=True)
+            located = _located(reference, ours, mapping, task)
             shown = tuple(_difference(d, rust, task) for d in located.differences)
             result = CheckResult("differs", shown, equivalences=comparison.equivalences)
         if self._execute or task.execute:
@@ -238,32 +235,25 @@ class Judge:
 
     # The comparison
 
-    def compare(
-        self, reference: bytes, ours: bytes, target: str, mapping: tuple[int, ...] | None = None, *, debug: bool = False
-    ) -> Comparison:
-        """Compare two bytecodes; equal questions are answered once."""
-        from transpiler.tileir import compare
+    def _compared(
+        self, reference: bytes, ours: bytes, mapping: tuple[int, ...] | None, task: CheckTask
+    ) -> Comparison:  # fmt: skip
+        """Compare two bytecodes; equal questions are answered once.
 
-        if debug:
-            sides = _parse(reference, debug=True), _parse(ours, debug=True)
-            return compare(*sides, target=target, parameter_map=mapping)
-        key = (_digest(reference), _digest(ours), target)
+        The judge must find each program equal to a shuffled copy of itself; raises E0707 where it doesn't.
+        """
+        from transpiler.tileir.selfcheck import checked_comparison
+
+        key = (_digest(reference), _digest(ours), mapping, task.target)
         if key not in self._comparisons:
             sides = self._entry(reference), self._entry(ours)
-            self._comparisons[key] = compare(*sides, target=target, parameter_map=mapping)
+            checked = checked_comparison(*sides, target=task.target, parameter_map=mapping)
+            for equal, side in ((checked.reference, "reference"), (checked.ours, "translation")):
+                if not equal:
+                    message = f"the judge doesn't find the {side} equal to itself, so its verdict would mean nothing"
+                    raise error("E0707", message, task.place, status=1)
+            self._comparisons[key] = checked.comparison
         return self._comparisons[key]
-
-    def _selfcheck(self, bytecode: bytes, side: str, task: CheckTask) -> None:
-        """The judge must find a program equal to a shuffled copy of itself; raises E0707 where it doesn't."""
-        from transpiler.tileir.selfcheck import selfcheck
-
-        key = (_digest(bytecode), task.target)
-        if key in self._trusted:
-            return
-        if not selfcheck(self._entry(bytecode), target=task.target):
-            message = f"the judge doesn't find the {side} equal to itself, so its verdict would mean nothing"
-            raise error("E0707", message, task.place, status=1)
-        self._trusted.add(key)
 
     def _entry(self, bytecode: bytes) -> Entry:
         """Parse a disassembly, each bytecode once (the last few hundred are kept)."""
@@ -353,6 +343,14 @@ def _parse(bytecode: bytes, *, debug: bool = False) -> Entry:
     from transpiler.tileir import parse_entry
 
     return parse_entry(toolkit.disassemble(bytecode, debug=debug))
+
+
+def _located(reference: bytes, ours: bytes, mapping: tuple[int, ...] | None, task: CheckTask) -> Comparison:
+    """Compare two bytecodes again, with the places that their differences come from."""
+    from transpiler.tileir import compare
+
+    sides = _parse(reference, debug=True), _parse(ours, debug=True)
+    return compare(*sides, target=task.target, parameter_map=mapping)
 
 
 def _compile_error(why: str, line: int, column: int, rust: RustText) -> Diagnostic:

@@ -1,9 +1,9 @@
 """Compare a reference's Tile IR with ours: equal value graphs, facts and hints, or the differences.
 
-The method and its soundness are described in :mod:`.numbering` and :mod:`.graph`.  Both programs are
-numbered in one partition; they are equal when their effects have the same numbers, each as often, when
-every fact of the reference is kept and every other fact of ours is implied (:mod:`.facts`), and when
-the hints resolve to the same options for the target (:mod:`.hints`).
+The method and its soundness are described in :mod:`.numbering` and :mod:`.graph`.  All programs are
+numbered in one :class:`Partition`; two of them are equal when their effects have the same numbers, each
+as often, when every fact of the reference is kept and every other fact of ours is implied
+(:mod:`.facts`), and when the hints resolve to the same options for the target (:mod:`.hints`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from transpiler.tileir import hints as hint_rules
 from transpiler.tileir.equivalences import REWRITES
 from transpiler.tileir.explain import Explainer
 from transpiler.tileir.graph import Graph, build
-from transpiler.tileir.liveness import live_numbers, repeated_loads, speculated
+from transpiler.tileir.liveness import live_numbers, loop_needs, repeated_loads, speculated
 from transpiler.tileir.model import Entry, Loc, Module
 from transpiler.tileir.numbering import Numbering
 
@@ -59,40 +59,61 @@ def compare(
     """
     theirs = reference.entry() if isinstance(reference, Module) else reference
     mine = ours.entry() if isinstance(ours, Module) else ours
-    return _Comparer(theirs, mine, target, parameter_map).run()
+    return Partition(((theirs, None), (mine, parameter_map))).compare(0, 1, target)
+
+
+class Partition:
+    """Programs whose values are numbered together, so that any two of them can be compared.
+
+    With each entry goes its ``parameter_map`` (see :func:`compare`).
+    """
+
+    def __init__(self, entries: Sequence[tuple[Entry, Sequence[int] | None]]) -> None:
+        graph = Graph()
+        self.programs = [build(graph, entry, _known_parameters(mapping)) for entry, mapping in entries]
+        self.numbering = Numbering(graph, self.programs, REWRITES)
+        needs = loop_needs(self.numbering)
+        self.live = [live_numbers(self.numbering, program, needs) for program in self.programs]
+
+    def compare(self, reference: int, ours: int, target: str) -> Comparison:
+        """Compare two of the programs, named by their places among the entries."""
+        return _Comparer(self, reference, ours, target).run()
+
+
+def _known_parameters(parameter_map: Sequence[int] | None) -> dict[int, int] | None:
+    if parameter_map is None:
+        return None
+    return {ours: index for ours, index in enumerate(parameter_map) if index >= 0}
 
 
 class _Comparer:
-    def __init__(self, reference: Entry, ours: Entry, target: str, parameter_map: Sequence[int] | None) -> None:
-        mapping = None if parameter_map is None else dict(enumerate(parameter_map))
-        if mapping is not None:
-            mapping = {ours_index: index for ours_index, index in mapping.items() if index >= 0}
+    def __init__(self, partition: Partition, reference: int, ours: int, target: str) -> None:
         self._target = target
-        self._graph = Graph()
-        self._reference = build(self._graph, reference)
-        self._ours = build(self._graph, ours, mapping)
-        self._numbering = Numbering(self._graph, (self._reference, self._ours), REWRITES)
+        self._numbering = partition.numbering
+        self._graph = self._numbering.graph
+        self._reference, self._ours = partition.programs[reference], partition.programs[ours]
+        self._live = [partition.live[reference], partition.live[ours]]
+        self._both = self._live[0] & self._live[1]
         self._counts = Counter(self._numbering.applied)
         for program in (self._reference, self._ours):
             self._counts.update(program.equivalences)
         self._found: list[Difference] = []
 
     def run(self) -> Comparison:
-        live = [live_numbers(self._numbering, p) for p in (self._reference, self._ours)]
-        self._signature(live)
+        self._signature()
         self._effects()
-        self._speculation(live)
-        self._facts(live)
-        self._hints(live)
+        self._speculation()
+        self._facts()
+        self._hints()
         differences = self._found
         if len(differences) > LIMIT:
             rest = len(differences) - LIMIT
             differences = [*differences[:LIMIT], Difference("structure", f"and {rest} more differences")]
         return Comparison(not differences, tuple(differences), dict(sorted(self._counts.items())))
 
-    def _signature(self, live: list[set[int]]) -> None:
+    def _signature(self) -> None:
         """Report parameters that both sides use with different types."""
-        numbering, forms = self._numbering, self._numbering.form
+        numbering, forms, live = self._numbering, self._numbering.form, self._live
         for index, node in self._ours.params.items():
             other = self._reference.params.get(index)
             mine = numbering.number[node]
@@ -131,9 +152,9 @@ class _Comparer:
                     )
                 )
 
-    def _speculation(self, live: list[set[int]]) -> None:
+    def _speculation(self) -> None:
         """Report values that ours computes where that may be undefined behaviour although the result is equal."""
-        numbering, both = self._numbering, live[0] & live[1]
+        numbering, both = self._numbering, self._both
         explainer = Explainer(numbering, self._reference, self._ours)
         rows = [
             (node, "may fault or race, and runs where the reference doesn't run it")
@@ -148,8 +169,8 @@ class _Comparer:
             place = explainer.location(self._ours, node)
             self._found.append(Difference("effect", f"`{name}` {why}", explainer.text(node), "", place))
 
-    def _facts(self, live: list[set[int]]) -> None:
-        checker = fact_rules.FactChecker(self._numbering, self._reference, self._ours, live[0] & live[1])
+    def _facts(self) -> None:
+        checker = fact_rules.FactChecker(self._numbering, self._reference, self._ours, self._both)
         explainer = Explainer(self._numbering, self._reference, self._ours)
         for item in checker.check():
             place = explainer.location(self._ours, item.ours_node)
@@ -160,8 +181,8 @@ class _Comparer:
         if checker.implied:
             self._counts["fact-implied"] += checker.implied
 
-    def _hints(self, live: list[set[int]]) -> None:
-        checker = hint_rules.HintChecker(self._numbering, self._reference, self._ours, self._target, live[0] & live[1])
+    def _hints(self) -> None:
+        checker = hint_rules.HintChecker(self._numbering, self._reference, self._ours, self._target, self._both)
         explainer = Explainer(self._numbering, self._reference, self._ours)
         for item in checker.check():
             place = explainer.location(self._ours, item.ours_node)

@@ -241,6 +241,8 @@ class FactChecker:
         """Return lost and unjustified facts: by value first, then by use."""
         theirs, their_nodes, contexts = self._by_value(self._reference)
         mine, my_nodes, my_contexts = self._by_value(self._ours)
+        if mine == theirs and my_contexts == contexts:
+            return self._check_uses(set())
         always = {n: {p for p in ps if self._unconditional(contexts[n, p])} for n, ps in theirs.items()}
         for number in self._extents():
             always.setdefault(number, set()).add("bounded<0,?>")
@@ -325,9 +327,13 @@ class FactChecker:
 
     def _by_use(self, program: Program) -> dict[tuple[int, int], tuple[set[str], int]]:
         found: dict[tuple[int, int], tuple[set[str], int]] = {}
+        numbers, live = self._numbering.number, self._live
         for node, position, predicates in program.uses:
-            number = self._numbering.number[node]
-            if number in self._live:
-                entry = found.setdefault((number, position), (set(), node))
-                entry[0].update(predicates)
+            number = numbers[node]
+            if number in live:
+                at = number, position
+                if at in found:
+                    found[at][0].update(predicates)
+                else:
+                    found[at] = set(predicates), node
         return found

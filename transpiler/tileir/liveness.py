@@ -7,16 +7,21 @@ from transpiler.tileir.numbering import Numbering
 from transpiler.tileir.rewrites import integer_value
 
 
-def live_numbers(numbering: Numbering, program: Program) -> set[int]:
-    """Return the numbers that the program's effects depend on, control included."""
+def loop_needs(numbering: Numbering) -> dict[int, set[int]]:
+    """Return for each carried value and while-loop the numbers that it depends on, next values included."""
     number, graph = numbering.number, numbering.graph
-    extra: dict[int, set[int]] = {}
+    needs: dict[int, set[int]] = {}
     for mu, (loop, start, after) in graph.mus.items():
-        extra.setdefault(number[mu], set()).update((number[loop], number[start], number[after]))
+        needs.setdefault(number[mu], set()).update((number[loop], number[start], number[after]))
     for loop, condition in graph.whiles.items():
-        extra.setdefault(number[loop], set()).add(number[condition])
+        needs.setdefault(number[loop], set()).add(number[condition])
+    return needs
+
+
+def live_numbers(numbering: Numbering, program: Program, needs: dict[int, set[int]]) -> set[int]:
+    """Return the numbers that the program's effects depend on, control included; ``needs``: :func:`loop_needs`."""
     live: set[int] = set()
-    work = [number[n] for n in program.effects]
+    work = [numbering.number[n] for n in program.effects]
     definitions = numbering.definitions
     while work:
         at = work.pop()
@@ -24,7 +29,8 @@ def live_numbers(numbering: Numbering, program: Program) -> set[int]:
             continue
         live.add(at)
         work.extend(definitions[at][1])
-        work.extend(extra.get(at, ()))
+        if at in needs:
+            work.extend(needs[at])
     return live
 
 

@@ -8,20 +8,43 @@ from __future__ import annotations
 
 import heapq
 import random
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
-from transpiler.tileir.compare import compare
+from transpiler.tileir.compare import Comparison, Partition
 from transpiler.tileir.graph import is_weak_load, may_fault
 from transpiler.tileir.model import Entry, Form, Op, Region, Value
 from transpiler.tileir.ops.schema import SCHEMAS, TERMINATORS
 
 
-def selfcheck(entry: Entry, *, target: str, seed: int = 0) -> bool:
-    """Say whether the entry equals a copy with values renumbered and independent operations reordered.
+@dataclass(frozen=True)
+class Checked:
+    """Whether each side equals its shuffled copy, and how the two sides compare (worth nothing if one doesn't)."""
 
-    Costs about one comparison of the entry with itself.
+    reference: bool
+    ours: bool
+    comparison: Comparison
+
+
+def checked_comparison(
+    reference: Entry, ours: Entry, *, target: str, parameter_map: Sequence[int] | None = None, seed: int = 0
+) -> Checked:
+    """Compare two entries as :func:`.compare` does, and each with a shuffled copy of itself.
+
+    All four are in one partition: each is numbered once, and it is the partition of the verdict that has to find
+    the copies equal.
     """
-    return compare(entry, shuffled(entry, seed), target=target).equal
+    programs = ((reference, None), (ours, parameter_map))
+    copies = [(shuffled(entry, seed), mapping) for entry, mapping in programs]
+    partition = Partition((*programs, *copies))
+    itself = [partition.compare(side, side + 2, target).equal for side in (0, 1)]
+    return Checked(itself[0], itself[1], partition.compare(0, 1, target))
+
+
+def selfcheck(entry: Entry, *, target: str, seed: int = 0) -> bool:
+    """Say whether the entry equals a copy with values renumbered and independent operations reordered."""
+    return Partition(((entry, None), (shuffled(entry, seed), None))).compare(0, 1, target).equal
 
 
 def shuffled(entry: Entry, seed: int) -> Entry:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transpiler.tileir.equivalences import REWRITES
 from transpiler.tileir.graph import MU, WHILE, Graph, build
-from transpiler.tileir.liveness import live_numbers
+from transpiler.tileir.liveness import live_numbers, loop_needs
 from transpiler.tileir.model import FORMS, Entry
 from transpiler.tileir.numbering import Numbering
 
@@ -17,7 +17,7 @@ def show(entry: Entry) -> str:
     graph = Graph()
     program = build(graph, entry)
     numbering = Numbering(graph, (program,), REWRITES)
-    live = live_numbers(numbering, program)
+    live = live_numbers(numbering, program, loop_needs(numbering))
     names = {number: f"v{i}" for i, number in enumerate(sorted(live))}
     carried = {numbering.number[mu]: triple for mu, triple in graph.mus.items()}
     stays = {numbering.number[loop]: condition for loop, condition in graph.whiles.items()}
