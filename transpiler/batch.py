@@ -175,7 +175,10 @@ def _worker(options: Options) -> Iterator[Callable[[object], object]]:
             if isinstance(task, _Translate):
                 return _translate(task.job)
             assert isinstance(task, _Check)
-            return {key: _check(judge, task, one) for key, one in task.checks}
+            following = [*(one for _, one in task.checks[1:]), None]
+            return {
+                key: _check(judge, task, one, after) for (key, one), after in zip(task.checks, following, strict=True)
+            }
 
         yield handle
 
@@ -191,9 +194,9 @@ def _translate(job: OperatorJob) -> Translation | Failure:
         return failure(job, internal_error(exc, Span(job.shown, 1, 1)))
 
 
-def _check(judge: Judge, task: _Check, one: CheckTask) -> CheckResult:
+def _check(judge: Judge, task: _Check, one: CheckTask, following: CheckTask | None) -> CheckResult:
     try:
-        return judge.check(task.rust, task.closure, one)
+        return judge.check(task.rust, task.closure, one, following)
     except Exception as exc:
         return CheckResult("error", (internal_error(exc, one.place),))
 

@@ -129,21 +129,28 @@ class Judge:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def check(self, rust: RustText, closure: Closure, task: CheckTask) -> CheckResult:
-        """Do one check; whatever goes wrong becomes a verdict with a diagnostic."""
+    def check(
+        self, rust: RustText, closure: Closure, task: CheckTask, following: CheckTask | None = None
+    ) -> CheckResult:
+        """Do one check; whatever goes wrong becomes a verdict with a diagnostic.
+
+        The reference is exported for ``following``, the next check of the same kernel, while this one is done.
+        """
         started, exported = time.perf_counter(), self.exporter.seconds
         try:
-            result = self._check(rust, closure, task)
+            result = self._check(rust, closure, task, following)
         except TranspileError as failure:
             result = CheckResult("error", (_placed(failure.diagnostic, task.place),))
         reference = self.exporter.seconds - exported
         return replace(result, seconds=time.perf_counter() - started, reference_seconds=reference)
 
-    def _check(self, rust: RustText, closure: Closure, task: CheckTask) -> CheckResult:
+    def _check(
+        self, rust: RustText, closure: Closure, task: CheckTask, following: CheckTask | None
+    ) -> CheckResult:  # fmt: skip
         from transpiler.reference.export import ReferenceRejected
 
         try:
-            reference = self._reference(closure, task)
+            reference = self._reference(closure, task, following)
         except ReferenceRejected as refusal:
             return CheckResult("rejected", (refusal.diagnostic,))
         if task.inputs is None:
@@ -166,11 +173,14 @@ class Judge:
 
     # The two sides
 
-    def _reference(self, closure: Closure, task: CheckTask) -> bytes:
+    def _reference(self, closure: Closure, task: CheckTask, following: CheckTask | None) -> bytes:
         """Export the reference; raises ReferenceRejected when cuda-tile refuses it or makes ill-formed Tile IR."""
         from transpiler.reference.refusal import ill_formed
 
-        bytecode = self.exporter.export(closure, task.specialization, task.target).bytecode
+        ahead = None
+        if following is not None and following.target == task.target and not self._cubins:
+            ahead = following.specialization  # with cubins, other exports may come in between
+        bytecode = self.exporter.export(closure, task.specialization, task.target, ahead=ahead).bytecode
         try:
             self._entry(bytecode)
         except TranspileError as failure:

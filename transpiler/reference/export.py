@@ -63,8 +63,10 @@ class ReferenceExporter:
         self._time_limit = time_limit
         self._command = command or (sys.executable, *_WORKER)
         self._process: _Process | None = None
+        self._ahead: tuple[str, dict[str, Any]] | None = None
+        """The closure's digest and the request that the worker is at already."""
         self.seconds = 0.0
-        """Wall time spent in exports so far, the start of workers included."""
+        """Seconds of exports so far: the worker's own, and those that its start took."""
 
     def __enter__(self) -> ReferenceExporter:
         return self
@@ -72,25 +74,40 @@ class ReferenceExporter:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def export(self, closure: Closure, specialization: Specialization, target: str = "sm_90") -> Exported:
-        """Export one check; raises :class:`ReferenceRejected` or a coded :class:`TranspileError`."""
-        started = time.perf_counter()
+    def export(
+        self, closure: Closure, specialization: Specialization, target: str = "sm_90", *,
+        ahead: Specialization | None = None,
+    ) -> Exported:  # fmt: skip
+        """Export one check; raises :class:`ReferenceRejected` or a coded :class:`TranspileError`.
+
+        The worker begins with ``ahead``, the next specialization of the same closure, while the caller goes on.
+        """
         try:
             return self._export(closure, specialization, specialization.target or target)
         finally:
-            self.seconds += time.perf_counter() - started
+            if ahead is not None and self._process is not None:
+                self._begin(self._process, closure, plain(ahead, ahead.target or target))
 
     def close(self) -> None:
         """End the worker."""
         if self._process is not None:
             self._process.close()
             self._process = None
+        self._ahead = None
 
     def _export(self, closure: Closure, specialization: Specialization, target: str) -> Exported:
         place = Span(closure.modules[-1].display, _kernel_line(closure), 1)
+        started, request = time.perf_counter(), plain(specialization, target)
         try:
             process = self._worker()
-            reply, payload = process.ask(closure, plain(specialization, target), self._time_limit)
+            self.seconds += time.perf_counter() - started
+            if self._ahead is not None and self._ahead != (closure.digest, request):
+                process.answer(self._time_limit)  # nobody wants it any more
+                self._ahead = None
+            if self._ahead is None:
+                process.ask(closure, request)
+            self._ahead = None
+            reply, payload = process.answer(self._time_limit)
         except _TimeLimitError:
             self.close()
             raise error(
@@ -108,9 +125,16 @@ class ReferenceExporter:
                 place,
                 help="report it to cuda-tile; other checks go on",
             ) from None
+        self.seconds += reply["seconds"]
         if reply["status"] == "ok":
             return Exported(payload, reply["symbol"], reply["seconds"])
         raise _failure(reply, closure, place)
+
+    def _begin(self, process: _Process, closure: Closure, request: dict[str, Any]) -> None:
+        """Ask for an export whose answer is read later."""
+        with contextlib.suppress(_WorkerDiedError):  # noticed when the answer is wanted
+            process.ask(closure, request)
+            self._ahead = closure.digest, request
 
     def _worker(self) -> _Process:
         if self._process is not None and not self._process.alive:
@@ -188,6 +212,7 @@ class _Process:
     def __init__(self, command: tuple[str, ...]) -> None:
         self._folder = tempfile.mkdtemp(prefix="transpile-reference-")
         self._known: set[str] = set()
+        self._asked = ""
         self._stderr = open(os.path.join(self._folder, "stderr"), "w+b")  # noqa: SIM115
         self._child = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, cwd=self._folder,
@@ -199,8 +224,9 @@ class _Process:
         """Whether the process is still there."""
         return self._child.poll() is None
 
-    def ask(self, closure: Closure, request: dict[str, Any], limit: float) -> tuple[dict[str, Any], bytes]:
-        digest = closure.digest
+    def ask(self, closure: Closure, request: dict[str, Any]) -> None:
+        """Send a request; its answer has to be read before the next one."""
+        digest = self._asked = closure.digest
         message = {"digest": digest, **request}
         if digest not in self._known:
             message["closure"] = closure.to_text()
@@ -210,9 +236,12 @@ class _Process:
             self._child.stdin.flush()
         except OSError:
             raise _WorkerDiedError(self._last_words()) from None
+
+    def answer(self, limit: float) -> tuple[dict[str, Any], bytes]:
+        """Read the answer to the request that was sent."""
         answer = self.reply(limit)
         if answer[0]["status"] in ("ok", "rejected"):
-            self._known.add(digest)
+            self._known.add(self._asked)
         return answer
 
     def reply(self, limit: float) -> tuple[dict[str, Any], bytes]:
