@@ -225,6 +225,33 @@ def test_factory_kernel_takes_its_hint_from_the_specialization(exporter: Referen
     assert plain.bytecode != hinted.bytecode
 
 
+def test_the_worker_may_go_ahead_with_the_next_check(exporter: ReferenceExporter) -> None:
+    closure, rejected = closure_of(BASIC, "pick"), closure_of(BASIC, "refused")
+    one, two, three = (spec(x=array(), y=array(), MODE=mode) for mode in (0, 1, 2))
+    alone = [exporter.export(closure, wanted).bytecode for wanted in (one, two, three)]
+    with ReferenceExporter(time_limit=60) as other:
+        assert other.export(closure, one, ahead=two).bytecode == alone[0]
+        assert other.export(closure, two, ahead=one).bytecode == alone[1]
+        assert other.export(closure, three).bytecode == alone[2]  # not what it is at
+        assert other.export(closure, one, ahead=two).bytecode == alone[0]
+        failure(lambda: other.export(rejected, spec(x=array(), y=array()), ahead=spec(x=array(), y=array())))
+        failure(lambda: other.export(rejected, spec(x=array(), y=array()), ahead=one))
+        assert other.export(closure, one).bytecode == alone[0]
+
+
+def test_a_worker_that_dies_ahead_costs_the_check_that_it_was_at() -> None:
+    closure = closure_of(BASIC, "pick")
+    ready, answer = '{"status": "ready"}', '{"status": "ok", "symbol": "s", "seconds": 1, "size": 0}'
+    dying = "input(); import time; time.sleep(1); raise SystemExit(7)"
+    worker = f"print({ready!r}, flush=True); input(); print({answer!r}, flush=True); {dying}"
+    with ReferenceExporter(command=(sys.executable, "-c", worker)) as exporter:
+        one, two = (spec(x=array(), y=array(), MODE=mode) for mode in (0, 1))
+        assert exporter.export(closure, one, ahead=two).symbol == "s"
+        assert failure(lambda: exporter.export(closure, two)).diagnostic.code == "E0211"
+        assert exporter.export(closure, two).symbol == "s"
+        assert exporter.seconds >= 2
+
+
 def test_refusal_has_the_references_message_and_line(exporter: ReferenceExporter) -> None:
     with pytest.raises(ReferenceRejected) as caught:
         exporter.export(closure_of(BASIC, "refused"), spec(x=array(), y=array()))
