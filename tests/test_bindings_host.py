@@ -174,6 +174,22 @@ def test_a_kernel_without_a_translation_stays() -> None:
     assert "_bindings" not in text
 
 
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "@ct.kernel\ndef double(x):\n    ct.store(x, (0,), ct.load(x, (0,), (16,)) * 2)\n    # the last\n",
+        "@ct.kernel\n@(\n    plain\n)\ndef double(\n    x,\n): ct.store(x, (0,), 1)  # short\n",
+        "@(\n    ct.kernel)\ndef double(x):\n  # half as deep\n  ct.store(x, (0,), 1)\n  # below\n",
+        '@ct.kernel\ndef double(x):\n\t"""Text\n@not a decorator\n"""\n\tdef inner():\n\t\treturn\n\n\t# inside\n',
+    ],
+)
+def test_kernels_laid_out_in_other_ways(kernel: str) -> None:
+    before = f"import cuda.tile as ct\n\n\ndef plain(f):\n    return f\n\n# Of it\n{kernel}# Of x\nx = 1\n"
+    assert rewritten(before, "double").endswith(
+        "def plain(f):\n    return f\n\n# Of it\ndouble = _kernels.double\n# Of x\nx = 1\n"
+    )
+
+
 def test_relative_imports_become_absolute_when_the_package_is_known() -> None:
     source = "from . import a\nfrom .b import c\nfrom ...d.e import f, g\n"
     assert rewritten(source) == source

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 import libcst as cst
@@ -19,6 +20,7 @@ from transpiler.emit.naming import unique
 _LAUNCH, _SEARCH = "launch", "exhaustive_search"
 _REPLACED = {"cuda.tile.launch": _LAUNCH, "cuda.tile.tune.exhaustive_search": _SEARCH}
 _NEEDS_TILE = "cuda"
+_REGISTER = ".register_impl"
 _TILEGYM_BACKEND = {"cutile": "cutile-rs"}
 
 
@@ -27,15 +29,57 @@ def render_host(source_text: str, kernels: Collection[str], *, package: str = ""
 
     ``package`` is the dotted package that the module is in: relative imports are made absolute with it.
     """
-    tree = cst.parse_module(source_text)
-    nodes = list(ast.walk(ast.parse(source_text)))
+    module = ast.parse(source_text)
+    nodes = list(ast.walk(module))
     imports = _Imports.of(nodes, package)
-    codemod = _Codemod(imports, frozenset(kernels), _names(nodes))
+    device = [one for node in nodes if (one := _kernel_code(node, kernels)) is not None]
+    codemod = _Codemod(imports, frozenset(kernels), _names(nodes), _unchanged(nodes, imports, kernels))
+    whole = [node for node in module.body if isinstance(node, ast.FunctionDef) and node in device]
+    tree = cst.parse_module(_without_bodies(source_text, whole))
     tree = tree.visit(codemod)
     if codemod.uses:
         tree = _with_imports(tree, codemod)
-    tree = _without_device_code(tree, imports, codemod.device_code)
-    return _with_note(tree, source).code
+    tree = _with_note(tree, source)
+    return _without_device_code(tree, imports, {name for node in device for name in _loaded(node)})
+
+
+def _kernel_code(node: ast.AST, kernels: Collection[str]) -> ast.AST | None:
+    """Return what of a statement is replaced because it makes a kernel."""
+    match node:
+        case ast.FunctionDef(name=name, decorator_list=[_, *_]) if name in kernels:
+            return node
+        case ast.Assign(targets=[ast.Name(id=name), *_], value=ast.Call() as call) if name in kernels:
+            return call
+    return None
+
+
+def _without_bodies(text: str, kernels: Sequence[ast.FunctionDef]) -> str:
+    """Leave only the heads of functions that will be replaced whole: LibCST takes long to read their bodies."""
+    lines = text.split("\n")
+    for kernel in reversed(kernels):
+        first, last = kernel.decorator_list[0].lineno - 1, kernel.end_lineno or kernel.lineno
+        if lines[first].startswith("@"):
+            body = lines[kernel.body[0].lineno - 1]
+            indent = body[: len(body) - len(body.lstrip())] or " "
+            lines[first:last] = ["@_", f"def {kernel.name}():", f"{indent}pass"]
+    return "\n".join(lines)
+
+
+def _unchanged(nodes: Iterable[ast.AST], imports: _Imports, kernels: Collection[str]) -> frozenset[str]:
+    """The names of functions in which there is nothing to replace."""
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    changed = {f.name for f in functions if any(_to_change(node, imports, kernels) for node in ast.walk(f))}
+    return frozenset(f.name for f in functions) - changed
+
+
+def _to_change(node: ast.AST, imports: _Imports, kernels: Collection[str]) -> bool:
+    match node:
+        case ast.ImportFrom(level=level):
+            return level > 0
+        case ast.Name() | ast.Attribute():
+            name = imports.resolve(node)
+            return name in _REPLACED or name.endswith(_REGISTER)
+    return _kernel_code(node, kernels) is not None
 
 
 def _names(nodes: Iterable[ast.AST]) -> set[str]:
@@ -89,15 +133,15 @@ class _Imports:
             return "." * level + module
         return ".".join([*parts[: len(parts) - level + 1], *([module] if module else [])])
 
-    def resolve(self, node: cst.BaseExpression) -> str:
+    def resolve(self, node: cst.BaseExpression | ast.expr) -> str:
         """Return the dotted name that an expression stands for, or ""."""
         parts: list[str] = []
-        while isinstance(node, cst.Attribute):
-            parts.append(node.attr.value)
+        while isinstance(node, cst.Attribute | ast.Attribute):
+            parts.append(node.attr.value if isinstance(node, cst.Attribute) else node.attr)
             node = node.value
-        if not isinstance(node, cst.Name) or not (base := self.bound.get(node.value)):
-            return ""
-        return ".".join([base, *reversed(parts)])
+        name = node.value if isinstance(node, cst.Name) else node.id if isinstance(node, ast.Name) else ""
+        base = self.bound.get(name)
+        return ".".join([base, *reversed(parts)]) if base else ""
 
     def needs_tile(self, name: str) -> bool:
         """Does a name stand for something of cuda.tile?"""
@@ -110,19 +154,20 @@ def _target(alias: ast.alias) -> str:
 
 
 class _Codemod(cst.CSTTransformer):
-    """Replaces kernels, launches and searches; remembers what was taken out and what is needed instead."""
+    """Replaces kernels, launches and searches; remembers what is needed instead."""
 
-    def __init__(self, imports: _Imports, kernels: frozenset[str], names: set[str]) -> None:
+    def __init__(
+        self, imports: _Imports, kernels: frozenset[str], names: set[str], unchanged: frozenset[str]
+    ) -> None:  # fmt: skip
         super().__init__()
-        self._imports, self._kernels = imports, kernels
+        self._imports, self._kernels, self._unchanged = imports, kernels, unchanged
         self.runtime, self.bindings = unique("_cutile", names), unique("_kernels", names)
         self.uses: set[str] = set()
-        self.device_code: list[cst.CSTNode] = []
 
     # Kernels
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:  # noqa: N802
-        return not self._is_kernel(node)
+        return not self._is_kernel(node) and node.name.value not in self._unchanged
 
     def _is_kernel(self, node: cst.FunctionDef) -> bool:
         return node.name.value in self._kernels and bool(node.decorators)
@@ -132,7 +177,6 @@ class _Codemod(cst.CSTTransformer):
     ) -> cst.BaseStatement:
         if not self._is_kernel(original_node):
             return updated_node
-        self.device_code.append(original_node)
         assign = cst.Assign(
             [cst.AssignTarget(cst.Name(original_node.name.value))], self._kernel(original_node.name.value)
         )
@@ -142,7 +186,6 @@ class _Codemod(cst.CSTTransformer):
         """A kernel that is made by calling ``ct.kernel``."""
         target = original_node.targets[0].target
         if isinstance(target, cst.Name) and target.value in self._kernels and isinstance(original_node.value, cst.Call):
-            self.device_code.append(original_node.value)
             return updated_node.with_changes(value=self._kernel(target.value))
         return updated_node
 
@@ -200,7 +243,7 @@ class _Codemod(cst.CSTTransformer):
     ) -> cst.Decorator:
         """``@register_impl(.., backend="cutile")`` must not take the place of the module it came from."""
         call = original_node.decorator
-        if not isinstance(call, cst.Call) or not self._imports.resolve(call.func).endswith(".register_impl"):
+        if not isinstance(call, cst.Call) or not self._imports.resolve(call.func).endswith(_REGISTER):
             return updated_node
         assert isinstance(updated_node.decorator, cst.Call)
         args = [_other_backend(arg) for arg in updated_node.decorator.args]
@@ -269,29 +312,33 @@ def _with_note(tree: cst.Module, source: str) -> cst.Module:
 
 
 class _Row(NamedTuple):
-    """A top-level statement, the names that it defines (see :func:`_binds`) and those that it reads."""
+    """A top-level statement, its code, the names that it defines (see :func:`_binds`) and those that it reads."""
 
     statement: cst.BaseStatement
+    code: str
     binds: frozenset[str]
     loads: frozenset[str]
 
 
-def _without_device_code(tree: cst.Module, imports: _Imports, removed: Iterable[cst.CSTNode]) -> cst.Module:
-    """Remove what only kernels used and that needs cuda.tile, then imports of cuda.tile that nothing uses."""
+def _without_device_code(tree: cst.Module, imports: _Imports, used_by_kernels: set[str]) -> str:
+    """Print a module without what only kernels used and that needs cuda.tile, and imports that nothing uses then."""
     rows = _parsed(tree)
-    dead = _device_rows(rows, imports, {name for node in removed for name in _loaded(_python(node))})
+    dead = _device_rows(rows, imports, used_by_kernels)
     rows = [row for i, row in enumerate(rows) if i not in dead]
     used = {name for row in rows for name in row.loads}
-    kept: list[cst.BaseStatement] = []
+    kept = [tree.code_for_node(line) for line in tree.header]
     space: Sequence[cst.EmptyLine] = ()
-    for statement, *_ in rows:
-        pruned = _pruned(statement, used, imports)
+    for row in rows:
+        pruned = _pruned(row.statement, used, imports)
         if pruned is None:
-            space = space or _blank_lines(statement)
+            space = space or _blank_lines(row.statement)
         else:
-            kept.append(_spaced(pruned, space))
+            spaced = _spaced(pruned, space)
+            kept.append(row.code if spaced is row.statement else tree.code_for_node(spaced))
             space = ()
-    return tree.with_changes(body=kept)
+    kept += [tree.code_for_node(line) for line in tree.footer]
+    text = "".join(kept)
+    return text if tree.has_trailing_newline else text.removesuffix(tree.default_newline)
 
 
 def _device_rows(rows: Sequence[_Row], imports: _Imports, used_by_kernels: set[str]) -> set[int]:
@@ -326,18 +373,14 @@ def _spaced(statement: cst.BaseStatement, space: Sequence[cst.EmptyLine]) -> cst
 
 def _parsed(tree: cst.Module) -> list[_Row]:
     """Look at each top-level statement's syntax tree; one line may hold several small statements."""
-    code = ast.parse(tree.code).body
+    codes = [tree.code_for_node(statement) for statement in tree.body]
+    parts = iter(ast.parse("".join(codes)).body)
     rows: list[_Row] = []
-    for statement in tree.body:
+    for statement, code in zip(tree.body, codes, strict=True):
         count = len(statement.body) if isinstance(statement, cst.SimpleStatementLine) else 1
-        part = ast.Module(code[:count], [])
-        rows.append(_Row(statement, frozenset(_binds(part)), frozenset(_loaded(part))))
-        code = code[count:]
+        part = ast.Module(list(islice(parts, count)), [])
+        rows.append(_Row(statement, code, frozenset(_binds(part)), frozenset(_loaded(part))))
     return rows
-
-
-def _python(node: cst.CSTNode) -> ast.AST:
-    return ast.parse(cst.Module([]).code_for_node(node).strip())
 
 
 def _loaded(tree: ast.AST) -> Iterator[str]:
