@@ -134,11 +134,13 @@ def _submit_checks(
         elif options.verify:
             groups.setdefault(key.kernel, []).append((key, task))
     size = _ASSEMBLING_CHUNK if options.cubins else _CHUNK
+    entries = sum(len(kernel.entries) for kernel in translation.plan.kernels)
+    weight = len(translation.text) / max(1, entries)  # a check takes as long as the text it compiles
     for index, checks in groups.items():
         closure = translation.closures[translation.plan.kernels[index].name]
         for start in range(0, len(checks), size):
             chunk = tuple(checks[start : start + size])
-            pool.submit(_Check(rust, closure, chunk), float(len(checks) - start), translation.plan.name)
+            pool.submit(_Check(rust, closure, chunk), weight * (len(checks) - start), translation.plan.name)
 
 
 def _crashed(job: OperatorJob, result: object) -> Failure:

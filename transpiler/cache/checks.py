@@ -37,6 +37,7 @@ class CheckMemo:
         self._keys: dict[CheckKey, _Keys] = {}
         self._parts: dict[tuple[str, str, str], str] = {}
         self._texts: dict[str, str] = {}
+        self._rust: tuple[RustText, str, str] | None = None
 
     def find(self, key: CheckKey, rust: RustText, closure: Closure, task: CheckTask) -> CheckResult | None:
         """Return what a check gave before."""
@@ -61,12 +62,18 @@ class CheckMemo:
         given = [fingerprint.judge(), task.kernel, task.specialization.model_dump_json(exclude={"name"}), task.target,
                  repr(task.inputs), self._cubins]  # fmt: skip
         bare = key_of(*given, self._entry_text(rust, entry), self._closure_text(closure))
-        exact = key_of(bare, _digest(rust.text), list(rust.lines.items()), closure.digest, repr(task.place),
-                       repr(task.problems), rust.display, task.specialization.name)  # fmt: skip
+        exact = key_of(bare, *self._rust_text(rust), closure.digest, repr(task.place), repr(task.problems),
+                       rust.display, task.specialization.name)  # fmt: skip
         return _Keys(exact, bare)
 
+    def _rust_text(self, rust: RustText) -> tuple[str, str]:
+        """Digest a module's text and its line map; the checks of a module come one after another."""
+        if self._rust is None or self._rust[0] is not rust:
+            self._rust = rust, _digest(rust.text), key_of(list(rust.lines.items()))
+        return self._rust[1:]
+
     def _entry_text(self, rust: RustText, entry: str) -> str:
-        key = rust.module, _digest(rust.text), entry
+        key = rust.module, self._rust_text(rust)[0], entry
         if key not in self._parts:
             self._parts[key] = _digest(reachable_text(rust.text, entry) if entry else rust.text)
         return self._parts[key]
