@@ -6,11 +6,13 @@ import argparse
 import itertools
 import json
 import math
+import os
+import signal
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,6 +89,8 @@ class Campaign:
 
 @contextmanager
 def _handler() -> Iterator[Handler]:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that counts
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # Hypothesis takes an exception for a finding
     with bench() as one:
         yield lambda chunk: (minimize if chunk.minimize else run)(one, chunk)
 
@@ -100,9 +104,9 @@ def campaign(
     waiting: Iterator[Chunk], folder: Path, *, count: float = math.inf, seconds: float = math.inf, jobs: int = 2,
     shrink: bool = True,
 ) -> Campaign:  # fmt: skip
-    """Judge the chunks until there are ``count`` kernels, or as many as ``seconds`` allow."""
+    """Judge the chunks until there are ``count`` kernels, or as many as ``seconds`` or a Ctrl-C allow."""
     result, started = Campaign(folder), time.monotonic()
-    with Pool(jobs, _handler, time_limit=400) as pool:
+    with suppress(KeyboardInterrupt), Pool(jobs, _handler, time_limit=400) as pool:
         for chunk in itertools.islice(waiting, jobs + 1):
             pool.submit(chunk)
         for chunk, done in pool.results():
