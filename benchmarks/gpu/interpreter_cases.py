@@ -39,7 +39,7 @@ class Exported:
 
 
 class StaleError(Exception):
-    """A committed case is no longer what the device ran."""
+    """A case is no longer what the device ran."""
 
 
 def export(exporter: ReferenceExporter, job: OperatorJob, kernel: str, spec: Specialization) -> Exported:
@@ -48,25 +48,33 @@ def export(exporter: ReferenceExporter, job: OperatorJob, kernel: str, spec: Spe
     return Exported(found.bytecode, toolkit.disassemble(found.bytecode))
 
 
-def judges(rows: Iterable[Row]) -> Iterator[recorded.Judge]:
-    """Execute the cases in order; raises :class:`StaleError` where program or inputs are others than the device's."""
+def judges(rows: Iterable[Row]) -> Iterator[recorded.Judge | StaleError]:
+    """Execute the cases in order; an error stands for one whose program or inputs are others than the device's."""
     jobs: dict[str, list[OperatorJob]] = {}
-    known: tuple[tuple[str, str, str], Program, Specialization] | None = None
+    known: tuple[tuple[str, str, str], Exported, Program, Specialization] | None = None
     with ReferenceExporter() as exporter:
         for row in rows:
             key = (row["operator"], row["kernel"], row["specialization"])
-            if known is None or known[0] != key:
-                if row["corpus"] not in jobs:
-                    jobs[row["corpus"]] = corpus_jobs(row["corpus"])
-                job, spec = _named(jobs[row["corpus"]], *key)
-                exported = export(exporter, job, row["kernel"], spec)
-                if exported.digest != row["tile_ir"]:
-                    raise StaleError(f"{' '.join(key)}: the reference compiles it to other Tile IR now: {AGAIN}")
-                known = key, Program(parse_entry(exported.text)), spec
-            inputs = recorded.inputs_of(known[2], recorded.plan_of(row["plan"]), row["values"])
-            if recorded.inputs_digest(inputs) != row["inputs"]:
-                raise StaleError(f"{' '.join(key)}: its inputs are made in another way now: {AGAIN}")
-            yield recorded.Judge(known[1], inputs)
+            try:
+                if known is None or known[0] != key:
+                    if row["corpus"] not in jobs:
+                        jobs[row["corpus"]] = corpus_jobs(row["corpus"])
+                    job, spec = _named(jobs[row["corpus"]], *key)
+                    exported = export(exporter, job, row["kernel"], spec)
+                    known = key, exported, Program(parse_entry(exported.text)), spec
+                yield _judge(row, *known[1:])
+            except StaleError as exc:
+                yield exc
+
+
+def _judge(row: Row, exported: Exported, program: Program, spec: Specialization) -> recorded.Judge:
+    name = f"{row['operator']} {row['kernel']} {row['specialization']}"
+    if exported.digest != row["tile_ir"]:
+        raise StaleError(f"{name}: the reference compiles it to other Tile IR now: {AGAIN}")
+    inputs = recorded.inputs_of(spec, recorded.plan_of(row["plan"]), row["values"])
+    if recorded.inputs_digest(inputs) != row["inputs"]:
+        raise StaleError(f"{name}: its inputs are made in another way now: {AGAIN}")
+    return recorded.Judge(program, inputs)
 
 
 def _named(

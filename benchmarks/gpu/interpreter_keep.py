@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from interpreter_cases import NAME, RESULTS, judges
+from interpreter_cases import NAME, RESULTS, StaleError, judges
 
 from transpiler.execute import recorded
 
@@ -36,12 +36,14 @@ def main() -> None:
     launches = json.loads((options.job / "launches.json").read_text(encoding="utf-8"))
     result = json.loads((options.results / f"{NAME}.json").read_text(encoding="utf-8"))
     left = read_arrays(options.results)
-    failed = [{"case": ran["name"], "error": ran["error"]} for ran in result["cases"] if ran["error"]]
+    left_out = [{"case": ran["name"], "reason": ran["error"]} for ran in result["cases"] if ran["error"]]
     numbers = [number for number, ran in enumerate(result["cases"]) if not ran["error"]]
     rows: list[dict[str, Any]] = []
     kept: dict[str, Array] = {}
     problems = 0
     for number, judge in zip(numbers, judges([packed["cases"][n] for n in numbers]), strict=True):
+        if isinstance(judge, StaleError):
+            raise judge
         ran, names = result["cases"][number], [a["name"] for a in launches[number]["arrays"]]
         device = {names[int(at)]: content for at, content in left.get(number, {}).items()}
         row, arrays, said = recorded.keep(judge, device)
@@ -49,13 +51,17 @@ def main() -> None:
         for one in wrong:
             print(f"{ran['name']}: {one.array}: {one.problem}")
         problems += bool(wrong)
-        if not wrong or options.all:
+        if not row and not wrong:
+            left_out.append({"case": ran["name"], "reason": "neither side changes an array"})
+        elif wrong and not options.all:
+            left_out.append({"case": ran["name"], "reason": "; ".join(f"{one.array}: {one.problem}" for one in wrong)})
+        else:
             kept |= {f"{len(rows)}/{name}": content for name, content in arrays.items()}
             rows.append(packed["cases"][number] | {"exact": judge.exact, "repeats": ran["repeats"], "arrays": row})
     head = {key: result[key] for key in ("gpu", "driver", "versions", "command")}
     head["versions"] |= {name: packed["versions"][name] for name in COMPILERS}
-    write(options.out, head | {"failed": failed, "cases": rows}, kept)
-    print(summary(rows))
+    write(options.out, head | {"left_out": left_out, "cases": rows}, kept)
+    print(f"{summary(rows)}; {len(left_out)} cases are left out")
     sys.exit(bool(problems))
 
 
@@ -81,12 +87,12 @@ def write(out: Path, result: dict[str, Any], kept: dict[str, Array]) -> None:
 def summary(rows: list[dict[str, Any]]) -> str:
     """How many kernels, cases, elements."""
     arrays = [array for row in rows for array in row["arrays"].values()]
-    total, equal = (sum(array[key] for array in arrays) for key in ("elements", "equal"))
+    total, equal, unsaid = (sum(array.get(key, 0) for array in arrays) for key in ("elements", "equal", "open"))
     kernels = {(row["operator"], row["kernel"]) for row in rows}
     exact = sum(row["exact"] for row in rows)
     same = sum(all(a["equal"] == a["elements"] for a in row["arrays"].values()) for row in rows)
     return (f"{len(kernels)} kernels, {len(rows)} cases: {exact} promise exact bits, {same} have equal bits; "
-            f"{equal} of {total} elements are equal")  # fmt: skip
+            f"{equal} of {total} elements are equal, {unsaid} more are left open")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -251,19 +251,30 @@ def differing(x: Array, y: Array) -> Array:
 
 
 def within(noisy: Callable[[int], Array], exact: Array, got: Array, turns: int = _NOISY_RUNS) -> Array:
-    """Which of ``got`` are within twice the spread that noise gives ``exact``; ``noisy`` is called for each turn."""
-    low = exact.astype(np.float64)
-    high, wide = low.copy(), got.astype(np.float64)
+    """Which of ``got`` are within twice the spread that noise gives ``exact``; ``noisy`` is called for each turn.
+
+    An infinity or NaN has to be what noise gives, too.
+    """
+    wide, start = got.astype(np.float64), exact.astype(np.float64)
+    finite = np.isfinite(wide)
+    low, high = (np.where(np.isfinite(start), start, limit) for limit in (np.inf, -np.inf))
+    seen = _same(wide, start)
     inside = np.zeros(wide.shape, bool)
     for turn in range(turns):
         moved = noisy(turn).astype(np.float64)
-        low, high = np.fmin(low, moved), np.fmax(high, moved)
-        with np.errstate(invalid="ignore"):  # infinities
+        seen |= _same(wide, moved)
+        low = np.minimum(low, np.where(np.isfinite(moved), moved, np.inf))
+        high = np.maximum(high, np.where(np.isfinite(moved), moved, -np.inf))
+        with np.errstate(invalid="ignore"):  # nothing finite was seen
             spread = high - low
-        inside = (wide >= low - spread) & (wide <= high + spread)
+            inside = np.where(finite, (wide >= low - spread) & (wide <= high + spread), seen)
         if inside.all():
             break
     return inside
+
+
+def _same(x: Array, y: Array) -> Array:
+    return (x == y) | (np.isnan(x) & np.isnan(y))
 
 
 def _without(inputs: Inputs, names: set[str]) -> Inputs:

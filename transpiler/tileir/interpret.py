@@ -58,6 +58,8 @@ class Outcome:
     """Who wrote the watched element last."""
     regions: tuple[int, int] = (0, 0)
     """How many of the program's regions (bodies of loops, branches) were run, of how many."""
+    open_loads: int = 0
+    """Elements that were loaded where the program leaves open what a load gives."""
 
 
 class Program:
@@ -76,17 +78,18 @@ class Program:
     def run(
         self, arguments: Sequence[Argument], grid: Sequence[int], memory: Memory, *, races: bool = True,
         limit: int = _LIMIT, fatal: frozenset[str] = frozenset(), noise: Noise | None = None,
-        watch: tuple[str, int] | None = None,
+        watch: tuple[str, int] | None = None, open_value: float = 0.0,
     ) -> Outcome:  # fmt: skip
         """Run all tile blocks; ``limit`` bounds the loop iterations, findings of ``fatal`` kinds end the run.
 
-        ``noise`` moves inexact results; ``watch`` names an allocation and an element, to learn who writes it last.
+        ``noise`` moves inexact results; ``watch`` names an allocation and an element, to learn who writes it last;
+        ``open_value`` is what a load without a padding value gives outside of its array.
         Raises E0688 when the arguments don't fit the entry's parameters.
         """
         x, y, z = (*grid, 1, 1, 1)[:3]
         machine = self.machine
         machine.reset(memory.copy(), (x, y, z), limit=limit, races=races, fatal=fatal, noise=noise,
-                      watch=watch)  # fmt: skip
+                      watch=watch, open_value=open_value)  # fmt: skip
         env: Env = [None] * len(self.entry.values)
         for value, constant in self._constants.items():
             env[value] = constant
@@ -108,7 +111,7 @@ class Program:
                 gc.enable()
         return Outcome(
             machine.memory, tuple(machine.prints), tuple(machine.findings.values()), stopped, machine.loaded,
-            machine.stored, machine.steps, machine.writer, (len(machine.visited), self._regions),
+            machine.stored, machine.steps, machine.writer, (len(machine.visited), self._regions), machine.open_loads,
         )  # fmt: skip
 
     def _bind(self, env: Env, arguments: Sequence[Argument]) -> None:

@@ -62,14 +62,19 @@ class Machine:
     limit: int = 0
     loaded: int = 0
     stored: int = 0
+    open_value: float = 0.0
+    """What loads give where the program leaves it open (integers: 0 or 1)."""
+    open_loads: int = 0
+    """Elements loaded so."""
     visited: set[int] = field(default_factory=set)
     """Regions that were run."""
 
     def reset(
         self, memory: Memory, grid: tuple[int, int, int], *, limit: int, races: bool, fatal: frozenset[str],
-        noise: Noise | None = None, watch: tuple[str, int] | None = None,
+        noise: Noise | None = None, watch: tuple[str, int] | None = None, open_value: float = 0.0,
     ) -> None:  # fmt: skip
         """Start anew."""
+        self.open_value, self.open_loads = open_value, 0
         self.noise, self.watch, self.writer = noise, watch, None
         self.fatal = fatal
         self.memory, self.grid, self.block = memory, grid, (0, 0, 0)
@@ -108,11 +113,15 @@ class Machine:
         self, op: Op, addresses: Array, element: str, mask: Array | None, padding: Array | None, token: Token,
         *, atomic: bool = False,
     ) -> tuple[Array, Token]:  # fmt: skip
-        """Read a tile; masked elements get the padding (0 where there is none)."""
+        """Read a tile; masked elements get the padding; where there is none, they are open."""
         dtype = dtype_of(element)
         shape = addresses.shape
-        out = np.zeros(shape, dtype) if padding is None else np.array(np.broadcast_to(padding, shape), dtype)
         flat, chosen = _selected(addresses, mask)
+        if padding is None:
+            padding = self.open_value if dtype.kind not in "iub" else self.open_value != 0
+            self.open_loads += addresses.size - flat.size
+        out = np.empty(shape, dtype)
+        out[...] = np.asarray(padding).astype(dtype)
         result = out.reshape(-1)
         access = self.races.begin("read", atomic)
         for part in parts(self.memory, flat):

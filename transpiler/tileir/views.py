@@ -176,9 +176,11 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def padding_value(name: str, element: str) -> Any:
-    """What elements that don't exist are loaded as; without a padding value that is open, and here 0."""
+    """What elements that don't exist are loaded as; None where that is open."""
+    if not name:
+        return None
     dtype = dtype_of(element)
-    values = {"": 0.0, "zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float("inf"),
+    values = {"zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float("inf"),
               "neg_inf": float("-inf")}  # fmt: skip
     value = values[name]
     if dtype.kind in "iub":

@@ -9,7 +9,7 @@ from transpiler.tileir.memory import parts
 from transpiler.tileir.model import is_token, walk
 from transpiler.tileir.ops.lazy import np
 from transpiler.tileir.ops.pointers import arguments
-from transpiler.tileir.ops.row import MANY, Function, rows, ulp
+from transpiler.tileir.ops.row import MANY, Function, rows, summed
 from transpiler.tileir.ops.site import Site
 from transpiler.tileir.views import TileView, view_type
 
@@ -31,11 +31,13 @@ def _combine(mode: str, element: str) -> Function:
 
 
 def update(
-    site: Site, element: str, addresses: Array, mask: Array | None, token: int, step: Function
-) -> tuple[Array, int]:
+    site: Site, element: str, addresses: Array, mask: Array | None, token: int, step: Function,
+    added: Array | None = None,
+) -> tuple[Array, int]:  # fmt: skip
     """Update each element in order with ``step(old values, positions)``; returns the old values and the token.
 
     Elements with different addresses don't influence each other, so that only repeated addresses are done in turn.
+    ``added`` holds the terms where ``step`` adds floats: noise may move such sums.
     """
     machine, op = site.machine, site.op
     flat = addresses.reshape(-1)
@@ -62,7 +64,10 @@ def update(
         for turn in _turns(index):
             before = view[index[turn]]
             old[where[turn]] = before
-            view[index[turn]] = step(before, where[turn])
+            if added is not None and machine.noise is not None:
+                view[index[turn]] = machine.noise.added(allocation.base, view, index[turn], added[where[turn]])
+            else:
+                view[index[turn]] = step(before, where[turn])
     return old.reshape(addresses.shape), token | access.bit
 
 
@@ -84,8 +89,10 @@ def _rmw(site: Site) -> Function:
     def run(*values: Any) -> tuple[Array, int]:
         addresses = np.asarray(values[0])
         operand = np.asarray(values[1]).reshape(-1)
-        old, after = update(site, element, addresses, values[mask] if mask >= 0 else None,
-                            values[token] if token >= 0 else 0, lambda old, at: combine(old, operand[at]))  # fmt: skip
+        old, after = update(
+            site, element, addresses, values[mask] if mask >= 0 else None, values[token] if token >= 0 else 0,
+            lambda old, at: combine(old, operand[at]), operand if site.get("mode") == "addf" else None,
+        )  # fmt: skip
         return old if addresses.shape else old[()], after
 
     return run
@@ -127,8 +134,10 @@ def _red_view(site: Site) -> Function:
         if problem:
             site.machine.outside(site.op, "updates", view.tensor.base, problem)
         operand = np.asarray(values[tile]).reshape(-1)
-        return update(site, element, addresses, exists, values[token] if token >= 0 else 0,
-                      lambda old, at: combine(old, operand[at]))[1]  # fmt: skip
+        return update(
+            site, element, addresses, exists, values[token] if token >= 0 else 0,
+            lambda old, at: combine(old, operand[at]), operand if site.get("mode") == "addf" else None,
+        )[1]  # fmt: skip
 
     return run
 
@@ -141,7 +150,8 @@ def _order_shows(site: Site) -> bool:
     return any(r in op.operands for op in walk(site.entry.body) for r in tiles)
 
 
-_ORDER = ulp(0, "the order of updates by several tile blocks is open; here it is that of the blocks", _order_shows)
+_ORDER = summed(1.0, "the order of updates by several tile blocks is open; here it is that of the blocks; each of the "
+                "n updates is a term of a sum", _order_shows)  # fmt: skip
 ROWS = {
     **rows("atomic_rmw_tko", (2, 4), _MEMORY + " mode", make=_rmw, tolerance=_ORDER, kind="memory", results=(2, 2)),
     **rows("atomic_cas_tko", (3, 5), _MEMORY, make=_cas, tolerance=_ORDER, kind="memory", results=(2, 2)),

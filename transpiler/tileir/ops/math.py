@@ -53,5 +53,6 @@ ROWS = {
     **rows("rsqrt", 1, _ARITH, make=_rsqrt, tolerance=ulp(2, _TWO)),
     **rows("sqrt", 1, _ARITH, make=_sqrt, tolerance=ulp(1, "`rounding<approx>` is 1 ulp off; all else is exact",
                                                         where=lambda site: site.get("rounding") == "approx")),
-    **rows("atan2 powf fpowf fpowi pow", 2, _ARITH, make=_function, tolerance=ulp(2, _TWO)),
+    **rows("atan2 powf fpowf pow", 2, _ARITH, make=_function, tolerance=ulp(2, _TWO)),
+    **rows("fpowi", 2, _ARITH, make=_function, tolerance=ulp(2, _TWO), result_type=0),
 }  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 
 from transpiler.tileir.elements import dtype_of, literal
 from transpiler.tileir.model import tile_type
+from transpiler.tileir.noise import Terms
 from transpiler.tileir.ops.lazy import np
 from transpiler.tileir.ops.row import MANY, Function, rows, summed
 from transpiler.tileir.ops.site import Env, Site
@@ -92,7 +93,8 @@ def _reduce(site: Site) -> Function:
             env[result] = tile[0]
         if machine.noise is not None and inexact:
             for result, tile in zip(results, tiles, strict=True):
-                env[result] = machine.noise.summed(env[result], np.abs(tile.astype(np.float64)).sum(0), tile.shape[0])
+                terms = Terms.of(tile, lambda t: t.sum(0))
+                env[result] = machine.noise.summed(env[result], terms, tile.shape[0])
 
     return run
 
@@ -116,8 +118,8 @@ def _scan(site: Site) -> Function:
             env[result] = np.moveaxis(output, 0, axis)
         if machine.noise is not None and inexact:
             for result, tile in zip(results, tiles, strict=True):
-                total = np.moveaxis(np.abs(tile.astype(np.float64)).cumsum(0), 0, axis)
-                env[result] = machine.noise.summed(env[result], total, tile.shape[0])
+                terms = Terms.of(tile, lambda t: np.moveaxis(t.cumsum(0), 0, axis))
+                env[result] = machine.noise.summed(env[result], terms, tile.shape[0])
 
     return run
 

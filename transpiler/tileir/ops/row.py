@@ -39,8 +39,10 @@ class Tolerance:
     """How far hardware may be from what the row computes.
 
     ``exact``: every bit is defined.  ``ulp``: at most ``ulps`` units in the last place of the result's
-    type, element by element.  ``sum``: at most ``ulps`` times n times eps times the sum of the terms'
-    magnitudes, for n terms of which only the order or the intermediate precision is open.
+    type, element by element.  ``sum``: at most ``ulps`` times sqrt(n) times eps times the sum of the terms'
+    magnitudes, for n terms of which only the order or the intermediate precision is open: two orders differ by
+    n eps at worst, but roundings are independent enough for their sum to grow with sqrt(n) (Higham and Mary 2019).
+    Where the positive or the negative terms alone are more than the largest number, a sum may overflow as well.
     Where ``where`` says no, an operation is exact all the same.
     """
 
@@ -63,7 +65,7 @@ def ulp(ulps: float, reason: str, where: Callable[[Site], bool] | None = None) -
 
 
 def summed(factor: float, reason: str, where: Callable[[Site], bool] | None = None) -> Tolerance:
-    """A result of n terms may be off by ``factor * n * eps * sum(|term|)``."""
+    """A result of n terms may be off by ``factor * sqrt(n) * eps * sum(|term|)``."""
     return Tolerance("sum", factor, reason, where)
 
 
