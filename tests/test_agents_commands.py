@@ -153,6 +153,23 @@ def test_what_was_accepted_as_tested_is_executed_every_time(here: Path) -> None:
         assert (totals["tested"], totals["executed"], totals["differs"]) == (1, 1, 0)
 
 
+def test_a_person_may_write_what_can_only_be_tested(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody is asked again: what differs is executed at once, and what computes something else still is told so."""
+    (here / "power.py").write_text(PAIR)
+    assert cli.main(["power.py", "--spec", "spec.toml", "-o", "out"]) == 3
+    assert cli.main(["fill", "out"]) == 3
+    (task,) = Path("out/_agents/tasks").glob("*.json")
+    file = Path("out/_agents/answers") / f"{task.stem}.toml"
+    file.parent.mkdir()
+    two = '[[results]]\ndtype = "$0"\nshape = []\n' * 2
+    file.write_text(f'rust = "(reduce_sum($0, 0), reduce_min($1, 0))"\n{two}')
+    assert cli.main(["fill", "out"]) == 3
+    assert "the last answer failed: ours has `reduce`" in capsys.readouterr().out
+    file.write_text(f'rust = "(reduce_sum($0, 0), reduce_max($1, 0))"\n{two}')
+    assert cli.main(["fill", "out"]) == 0
+    assert "tested, not proved" in capsys.readouterr().out
+
+
 def test_batches_notice_overrides(here: Path) -> None:
     """A cached result isn't taken where an override came, changed or went."""
     batch = ["batch", "spec.toml", "-j", "1", "-o", "out", "--json", "batch.json", "--without", OFF]

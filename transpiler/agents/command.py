@@ -129,7 +129,8 @@ def _print_rows(rows: list[HoleRow], used: int, ended: str, out: IO[str]) -> Non
     from transpiler.report.terminal import counted
 
     for row in rows:
-        what = f"override {row.override}" if row.override else row.reason
+        how = ", tested, not proved" if "comparison: tested" in row.verdicts else ""
+        what = f"override {row.override}{how}" if row.override else row.reason
         asked = counted(row.questions, "question")
         print(f"{row.file}:{row.line} {row.hole}: {row.status}, {what} ({asked}, {row.tokens} tokens)", file=out)
         if row.status == "stopped" and row.detail:

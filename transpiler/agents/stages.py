@@ -11,7 +11,7 @@ from transpiler.agents import tokens
 from transpiler.agents.analyst import MAX_TOKENS, analyse
 from transpiler.agents.bench import Bench, Work, crash_diagnostic
 from transpiler.agents.calls import misused
-from transpiler.agents.clients import Client, ClientError, ClientReply
+from transpiler.agents.clients import Client, ClientError, ClientReply, FilesClient
 from transpiler.agents.machine import Course
 from transpiler.agents.prompt import Prompt, first_prompt, repair_prompt
 from transpiler.agents.task import Answer, HoleTask
@@ -294,7 +294,7 @@ def comparison(run: Run, desk: Desk) -> Verdict:
         if isinstance(result, Crash):
             return ComparisonVerdict(outcome="over_limits", detail=f"comparing it ended the process: {result.how}")
         assert isinstance(result, CheckResult)
-        if result.verdict == "differs" and run.course.spent():
+        if result.verdict == "differs" and (run.course.spent() or isinstance(desk.client, FilesClient)):
             result = _executed(one, translation, desk, result)
         if result.verdict == "rejected":
             continue
@@ -315,7 +315,10 @@ def comparison(run: Run, desk: Desk) -> Verdict:
 
 
 def _executed(one: _Using, translation: Translation, desk: Desk, compared: CheckResult) -> CheckResult:
-    """When nobody can be asked any more, a kernel that differs is executed: what agrees on every input is tested."""
+    """When nobody can be asked any more, a kernel that differs is executed: what agrees on every input is tested.
+
+    A person is asked once a run, and may well have meant what is there.
+    """
     result = desk.bench.do(_work("execute", one, translation))
     return result if isinstance(result, CheckResult) and result.verdict == "tested" else compared
 
