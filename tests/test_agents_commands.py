@@ -316,6 +316,14 @@ def test_an_override_that_was_changed_by_hand(
     assert "E0870" in error and said in error
 
 
+def test_a_kernel_that_the_folder_does_not_have(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert with_hole() == 3
+    for how in ([], ["--raise"]):
+        assert cli.main(["fill", "out", "--kernel", "powr", *how]) == 2
+        error = " ".join(capsys.readouterr().err.split())
+        assert "E0201" in error and "power" in error
+
+
 def test_an_unknown_rule_cannot_be_switched_off(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["power.py", "--without", "cuda.tile.nonsense"]) == 2
     assert "E0871" in capsys.readouterr().err

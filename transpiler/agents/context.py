@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transpiler.diagnostics import error
-from transpiler.jobs import KernelJob, OperatorJob
+from transpiler.jobs import KernelJob, OperatorJob, unknown_kernel
 from transpiler.overrides import Override, load_overrides, overrides_folder
 from transpiler.resources import corpus_dir
 from transpiler.selection import Selection
@@ -28,12 +28,15 @@ class Opened:
 
 
 def open_folder(path: Path, source: Path | None = None, kernel: str | None = None) -> Opened:
-    """Open a folder (E0821, E0822); ``source`` is where the source of its one operator is now, ``kernel`` selects.
+    """Open a folder (E0821, E0822); ``source``: where the source of its one operator is now; ``kernel`` selects (E0201).
 
     Operators without Holes and without overrides are left out. Raises E0872 where a source isn't here or was changed.
     """
     folder = OutputFolder(path)
     manifest = folder.load()
+    known = tuple(dict.fromkeys(k.name for stored in manifest.operators for k in stored.plan.kernels))
+    if kernel is not None and kernel not in known:
+        raise unknown_kernel(kernel, known, path.as_posix())
     overrides = load_overrides(overrides_folder(path))
     plans = [stored.plan for stored in manifest.operators if wants_filling(stored.plan, kernel)]
     jobs = tuple(_job(plan, find_source(plan, path, source), overrides) for plan in plans)

@@ -126,6 +126,7 @@ def writer(run: Run, desk: Desk) -> Verdict:
     left = min(desk.budget.run - desk.budget.used, desk.budget.hole - run.tokens)
     size = tokens.count(prompt.whole)
     if size >= left:
+        run.questions -= 1  # it isn't asked
         detail = f"the question has {size} tokens, {max(0, left)} are left"
         return WriterVerdict(outcome="budget_spent", question=kind, detail=detail)
     known = desk.transcript.find(desk.client.name, prompt)
