@@ -28,7 +28,9 @@ class Opened:
 
 
 def open_folder(path: Path, source: Path | None = None, kernel: str | None = None) -> Opened:
-    """Open a folder (E0821, E0822); ``source``: where the source of its one operator is now; ``kernel`` selects (E0201).
+    """Open a folder (E0821, E0822); ``source``: where the source of its one operator is now.
+
+    ``kernel`` selects one (E0201).
 
     Operators without Holes and without overrides are left out. Raises E0872 where a source isn't here or was changed.
     """
