@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -100,10 +107,28 @@ def test_unreadable_source(shell: Shell, text: str | bytes, code: str, place: st
 
 def test_missing_and_unreadable_files(shell: Shell) -> None:
     (shell.folder / "folder.py").mkdir()
-    for name in ("nothing.py", "folder.py"):
+    (shell.folder / "loop.py").symlink_to("loop.py")
+    for name in ("nothing.py", "folder.py", "loop.py"):
         status, out, err = shell.run(name)
         assert (status, out, codes(err)) == (2, "", ["E0101"])
-    assert shell.names() == {"folder.py"}
+    assert shell.names() == {"folder.py", "loop.py"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"\ufeff{GOOD}",
+        GOOD.replace("@ct.kernel", "\f@ct.kernel"),
+        GOOD.replace("    # one", "    # \u2028 \x0b \x85 one"),
+        GOOD.replace("(a, b, c", "(super, b, c").replace("load(a", "load(super"),
+    ],
+    ids=["byte order mark", "form feed", "line separators", "super"],
+)
+def test_unusual_text_is_translated(shell: Shell, text: str) -> None:
+    shell.write("vadd.py", text)
+    status, out, err = shell.run("vadd.py")
+    assert (status, codes(err)) == (0, [])
+    assert "4 proved" in out
 
 
 def test_a_good_kernel_is_proved(shell: Shell) -> None:
@@ -138,6 +163,7 @@ def test_an_unknown_construct_is_left_as_a_hole(shell: Shell) -> None:
     assert "ct.store(c, index=(i,), tile=ct.frobnicate(x))" in err
     assert "^^^^^^^^^^^^^^^^" in err
     assert "unmapped" in out
+    assert "note[E0220]: the reference compiler refuses `vadd`: Module 'cuda.tile' has no attribute" in err
     assert "compile_error!" in (shell.folder / "cutile_rs" / "vadd" / "kernel.rs").read_text()
 
 
@@ -180,17 +206,26 @@ def test_diagnostics_in_json_and_sarif(shell: Shell) -> None:
     shell.write("vadd.py", UNKNOWN)
     shell.write("spec.toml", SPEC)
     status, out, err = shell.run("vadd.py", "--spec", "spec.toml", "--format", "json", "-o", "a")
-    assert (status, err) == (3, "")
+    assert (status, codes(err)) == (3, [])
     check = json.loads(out)["operators"][0]["kernels"][0]["entries"][0]["checks"][0]
-    (row,) = check["diagnostics"]
+    row, note = check["diagnostics"]
+    assert (note["code"], note["severity"]) == ("E0220", "note")
     assert list(row) == ["code", "severity", "message", "help", "file", "line", "column"]
     assert (row["code"], row["severity"], row["file"], row["line"]) == ("E0301", "error", "vadd.py", 10)
     status, out, err = shell.run("vadd.py", "--spec", "spec.toml", "--format", "sarif", "-o", "b")
-    assert (status, err) == (3, "")
+    assert (status, codes(err)) == (3, [])
     run = json.loads(out)["runs"][0]
-    (result,) = run["results"]
+    result, note = run["results"]
+    assert (note["ruleId"], note["level"]) == ("E0220", "note")
     assert (result["ruleId"], run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"]) == ("E0301", "E0301")
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 10
+
+
+def test_no_verify_says_what_can_not_be_translated(shell: Shell) -> None:
+    shell.write("vadd.py", GOOD.replace("index=(i,), shape", "index=(i, 0), shape"))
+    status, out, err = shell.run("vadd.py", "--no-verify")
+    assert (status, codes(err)) == (1, ["E0401"])
+    assert "4 error" in out
 
 
 def test_no_verify_translates_only(shell: Shell) -> None:
@@ -299,6 +334,60 @@ def test_an_internal_error_has_no_traceback(shell: Shell, monkeypatch: pytest.Mo
     assert (status, out, codes(err)) == (1, "", ["E0900"])
     assert "surprise" in err
     assert "TRANSPILE_DEBUG" in err
+
+
+def test_what_is_nested_too_deeply_is_said(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless(*_: object, **__: object) -> None:
+        raise RecursionError("maximum recursion depth exceeded")
+
+    shell.write("vadd.py", GOOD)
+    monkeypatch.setattr("transpiler.jobs.file_job", endless)
+    status, out, err = shell.run("vadd.py")
+    assert (status, out, codes(err)) == (1, "", ["E0902"])
+
+
+def test_json_goes_into_pipes_and_through_links(shell: Shell) -> None:
+    """What isn't a file is never replaced by one."""
+    shell.write("vadd.py", GOOD)
+    shell.write("spec.toml", SPEC)
+    pipe, link = shell.folder / "pipe", shell.folder / "link"
+    os.mkfifo(pipe)
+    link.symlink_to("real.json")
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    assert shell.run("batch", "spec.toml", "--json", str(pipe))[0] == 0
+    reader.join()
+    assert shell.run("batch", "spec.toml", "--json", "link")[0] == 0
+    assert (pipe.is_fifo(), link.is_symlink()) == (True, True)
+    assert json.loads(read[0])["totals"] == json.loads((shell.folder / "real.json").read_text())["totals"]
+
+
+@pytest.mark.parametrize(("closed", "status", "said"), [("1>/dev/full", 1, "E0823"), ("1>&-", 0, ""), ("2>&-", 0, "")])
+def test_outputs_that_are_full_or_closed(shell: Shell, closed: str, status: int, said: str) -> None:
+    shell.write("vadd.py", GOOD)
+    command = f"{shlex.quote(sys.executable)} -m transpiler.cli vadd.py --no-verify {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, codes(done.stderr)) == (status, [said] if said else [])
+    assert "Traceback" not in done.stderr
+
+
+def test_terminating_ends_like_an_interrupt(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[object] = []
+
+    def terminated(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)
+
+    shell.write("vadd.py", GOOD)
+    monkeypatch.setattr("transpiler.verify.Judge.check", terminated)
+    monkeypatch.setattr("transpiler.verify.Judge.close", closed.append)
+    try:
+        status, out, err = shell.run("vadd.py", "-j", "1")
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    assert (status, out, err.strip().splitlines()[-1]) == (143, "", "terminated")
+    assert len(closed) == 1
 
 
 def test_an_interrupt_is_short(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

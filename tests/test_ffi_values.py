@@ -24,7 +24,7 @@ _UNARY = ("not", "neg", "invert", "abs", "int", "float", "bool", "sqrt", "exp", 
           "pow2_divisor")  # fmt: skip
 _BINARY = tuple(op for op in OPERATORS if op not in (*_UNARY, "where", "in", "min", "max"))
 _LIMIT = 2**127
-_INEXACT = frozenset({"exp", "log", "log2", "pow"})
+_INEXACT = frozenset({"exp", "log", "log2", "pow", "atan2"})
 
 
 class TooLargeError(Exception):

@@ -6,9 +6,11 @@ rejected; 1 something differs or failed; 2 usage or unreadable input; 3 unmapped
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -298,13 +300,42 @@ def _shard(text: str | None) -> tuple[int, int] | None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status; never raises."""
     argv = list(sys.argv[1:] if arguments is None else arguments)
+    _end_well_when_terminated()
     try:
         status = _guarded(lambda: _dispatch(argv))
-        sys.stdout.flush()
-        return status
+        return status if sys.stdout is None else _guarded(lambda: _flushed(status))
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         return 128 + signal.SIGPIPE
+
+
+def _flushed(status: int) -> int:
+    """Write out what was printed; a full disk is noticed here (E0823)."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as exc:
+        _give_up_output()
+        raise error("E0823", f"can't write the results: {exc.strerror}", status=1) from None
+    return status
+
+
+def _give_up_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _TerminatedError(SystemExit):
+    """SIGTERM: ends like an interrupt, so that workers and temporary folders don't stay."""
+
+
+def _end_well_when_terminated() -> None:
+    def leave(*_: object) -> None:
+        raise _TerminatedError
+
+    in_charge = threading.current_thread() is threading.main_thread()
+    if in_charge and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, leave)
 
 
 def _dispatch(argv: list[str]) -> int:
@@ -338,12 +369,19 @@ def _guarded(run: Callable[[], int]) -> int:
     except TranspileError as failure:
         _complain(failure.diagnostic)
         return failure.status or 2
+    except _TerminatedError:
+        print("\nterminated", file=sys.stderr)
+        return 128 + signal.SIGTERM
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return _INTERRUPTED
     except BrokenPipeError:
         raise
     except Exception as exc:
+        if isinstance(exc, OSError) and exc.errno in (errno.ENOSPC, errno.EDQUOT):
+            _give_up_output()
+            _complain(error("E0823", f"can't write the results: {exc.strerror}").diagnostic)
+            return 1
         usage = _usage_error(exc)
         if usage is not None:
             _complain(usage)

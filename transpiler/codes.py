@@ -237,6 +237,9 @@ _OWN: dict[str, Code] = {
                   "Please report it with the output of a run with TRANSPILE_DEBUG=1."),
     "E0901": Code("a worker process ended", "A worker crashed or was stopped for taking too long; what it was at "
                   "counts as `error`, the rest went on.", "Please report it."),
+    "E0902": Code("nested too deeply", "Expressions or branches are nested more deeply than Python can follow, some "
+                  "hundred levels. A chain of `elif` is nested, too: each stands in the `else` of the one before.",
+                  "Split expressions into statements, and chains of `elif` into functions."),
     "W0202": Code("a hint is taken from the specialization", "The decorator's hint is an argument of the function that "
                   "makes the kernel.", "State the hint in the specialization."),
     "W0270": Code("no launch was found", "No call of ct.launch in the file launches this kernel, so its "

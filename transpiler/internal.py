@@ -9,13 +9,19 @@ from pathlib import Path
 from transpiler.diagnostics import NO_SPAN, Diagnostic, Span
 
 DEBUG = "TRANSPILE_DEBUG"
+_SPLIT = "split expressions into statements, and chains of `elif` into functions"
 _PACKAGE = Path(__file__).resolve().parent
 
 
 def internal_error(exc: BaseException, place: Span = NO_SPAN) -> Diagnostic:
-    """Describe an unexpected exception (E0900): what, and where in transpile; TRANSPILE_DEBUG=1 prints all of it."""
+    """Describe an unexpected exception (E0900): what, and where in transpile; TRANSPILE_DEBUG=1 prints all of it.
+
+    E0902 where Python's own limit of nesting was reached.
+    """
     if os.environ.get(DEBUG):
         traceback.print_exception(exc)
+    if isinstance(exc, RecursionError):
+        return Diagnostic("E0902", "the kernel is nested too deeply", _SPLIT, "error", place)
     said = str(exc).strip().partition("\n")[0][:300]
     message = f"internal error: {type(exc).__name__}{f': {said}' if said else ''}{_where(exc)}"
     return Diagnostic("E0900", message, f"please report it with the output of a run with {DEBUG}=1", "error", place)

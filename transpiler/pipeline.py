@@ -20,6 +20,8 @@ from transpiler.emit.extras import extra_files
 from transpiler.emit.inputs import compile_inputs
 from transpiler.emit.render import EmittedModule, emit_operator
 from transpiler.frontend import load_program
+from transpiler.frontend.constructs import CONSTRUCTS
+from transpiler.frontend.parse import read_source
 from transpiler.frontend.program import program_lookups
 from transpiler.inputs import Lookups
 from transpiler.internal import internal_error
@@ -120,7 +122,7 @@ def _raise(program: hir.Program, residuals: Sequence[_Residual], job: OperatorJo
         if not overrides or residual.program is None or residual.emitted is None or not _holes(residual):
             continue
         if names is None:
-            names = author_names([(program.modules[program.main].path, 1, job.path.read_text(encoding="utf-8"))])
+            names = author_names([(program.modules[program.main].path, 1, read_source(job.path, job.shown))])
         holed, one = (residual.program, residual.emitted), residual.specialization
         try:
             if overrides[0].hole is None:
@@ -174,7 +176,7 @@ def _files(program: hir.Program, job: OperatorJob, module: EmittedModule) -> tup
     files = {KERNEL_FILE: module.text}
     package = program.main if job.path.name == "__init__.py" else program.main.rpartition(".")[0]
     shown = program.modules[program.main].path
-    text = job.path.read_text(encoding="utf-8")
+    text = read_source(job.path, shown)
     try:
         extras = extra_files(job.name, module.kernel_abis, text, module=module.module, package=package, source=shown)
     except Exception as exc:
@@ -275,7 +277,14 @@ def _holes(residual: _Residual) -> tuple[Diagnostic, ...]:
     if residual.program is None:
         return ()
     emitted = residual.emitted.diagnostics if residual.emitted is not None else ()
-    return tuple(dict.fromkeys((*residual.program.holes, *(d for d in emitted if d.severity == "error"))))
+    holes = dict.fromkeys((*residual.program.holes, *(d for d in emitted if d.severity == "error")))
+    return tuple(map(_with_way_out, holes))
+
+
+def _with_way_out(hole: Diagnostic) -> Diagnostic:
+    """Say of a construct of Python what to write instead."""
+    plain = hole.help == f"transpile explain {hole.code}" and hole.code in CONSTRUCTS
+    return replace(hole, help=CONSTRUCTS[hole.code].help) if plain else hole
 
 
 def _sites(residuals: Iterable[_Residual]) -> tuple[SiteOf, ...]:

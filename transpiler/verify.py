@@ -60,6 +60,8 @@ class CheckTask:
     """Why there are no compile inputs: our own refusal. The reference may refuse as well (then ``rejected``)."""
     execute: bool = False
     """Whether both sides are executed, whatever the judge was made for."""
+    unmapped: bool = False
+    """The kernel has Holes, which is the verdict; where the reference refuses the kernel as well, that is said."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,8 @@ class Judge:
         try:
             result = self._check(rust, closure, task, following)
         except TranspileError as failure:
-            result = CheckResult("error", (_placed(failure.diagnostic, task.place),))
+            problem = _placed(failure.diagnostic, task.place)
+            result = CheckResult("unmapped", task.problems) if task.unmapped else CheckResult("error", (problem,))
         reference = self.exporter.seconds - exported
         return replace(result, seconds=time.perf_counter() - started, reference_seconds=reference)
 
@@ -152,7 +155,11 @@ class Judge:
         try:
             reference = self._reference(closure, task, following)
         except ReferenceRejected as refusal:
+            if task.unmapped:
+                return CheckResult("unmapped", (*task.problems, replace(refusal.diagnostic, severity="note")))
             return CheckResult("rejected", (refusal.diagnostic,))
+        if task.unmapped:
+            return CheckResult("unmapped", task.problems)
         if task.inputs is None:
             return self._not_compiled(reference, task)
         ours = self.compile(rust, task.inputs, task.target)
@@ -195,7 +202,9 @@ class Judge:
         from transpiler.reference.refusal import assembler_refusal
 
         refused = assembler_refusal(reference, task.target, task.kernel, task.problems[0]) if task.problems else None
-        return CheckResult("error", task.problems) if refused is None else CheckResult("rejected", (refused,))
+        if refused is not None:
+            return CheckResult("rejected", (refused,))
+        return CheckResult("error", tuple(map(_ours, task.problems)))
 
     def compile(self, rust: RustText, inputs: CompileInputs, target: str) -> bytes:
         """Compile one specialization of our text to Tile IR; E0711 with the place when the compiler refuses.
@@ -340,9 +349,16 @@ def tasks_of(plan: OperatorPlan, keys: Iterable[CheckKey]) -> Iterator[tuple[Che
         kernel = plan.kernels[key.kernel]
         check = kernel.entries[key.entry].checks[key.check]
         task = CheckTask(kernel.name, check.specialization, check.target, check.inputs, place_of(plan, kernel),
-                         check.diagnostics, check.execute)  # fmt: skip
+                         check.diagnostics, check.execute, check.outcome == "unmapped")  # fmt: skip
         decided = CheckResult(check.outcome, check.diagnostics) if check.outcome is not None else None
         yield key, task, decided
+
+
+def _ours(refusal: Diagnostic) -> Diagnostic:
+    """What we refuse although the reference compiles it is a limit of ours, not the author's mistake."""
+    if refusal.code != "E0401":
+        return refusal
+    return replace(refusal, help="cuTile Python compiles the kernel: a limit of transpile; please report it")
 
 
 def _digest(data: bytes) -> bytes:

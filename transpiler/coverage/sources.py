@@ -53,7 +53,7 @@ class _Operator:
 
     def __init__(self, translation: Translation, sources: Sources) -> None:
         self.plan, self.traces = translation.plan, translation.traces
-        self.rust = translation.text.splitlines()
+        self.rust = translation.text.removesuffix("\n").split("\n")
         self.places = _places(self.plan, len(self.rust))
         self.items = _items(self.rust)
         used = {file for file, _ in self.places} | {use.file for t in self.traces.values() for use in t.counts}

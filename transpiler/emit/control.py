@@ -17,6 +17,8 @@ from transpiler.ir.types import I32, I64, TileTy, TokenTy, Type
 
 Pairs = list[tuple[Key, rust.Expr]]
 _ZERO = rust.call("const_i32", rust.Text("0"))
+_NESTED_VALUES = 6
+"""How many branches may be values of each other: rustfmt and cutile take twice as long for each."""
 
 
 # -- blocks -------------------------------------------------------------------------------------------
@@ -293,10 +295,12 @@ def _if(low: Lowering, op: Op) -> None:
     plans.make()
     if plans.jumps:
         low.frozen.append(_local_to_the_loop(low, plans.keys))
+    outer, low.values = low.values, low.values + (plans.value is not None)
     blocks = [
         nested(low, lambda r=region: _branch(low, op, r, plans))  # type: ignore[misc]
         for region in op.regions
     ]
+    low.values = outer
     if plans.jumps:
         low.frozen.pop()
     e = rust.If(rust.call("to_bool", cond), *blocks)
@@ -378,12 +382,12 @@ class _Plans:
             for i in rest:
                 self._new_variable(i, hoisted=True)
             return
-        if len(rest) == 1:
+        if len(rest) == 1 and self.low.values < _NESTED_VALUES:
             self.value = rest[0]
             return
         outside = [i for i in rest if self._outside(i) is not None]
         inside = [i for i in rest if i not in outside]
-        if inside:
+        if inside and self.low.values < _NESTED_VALUES:
             self.value = inside.pop()
         for i in outside + inside:
             self._new_variable(i)

@@ -46,7 +46,7 @@ def formatted(lines: Sequence[Line]) -> list[Line]:
     """The lines after rustfmt, each with the span that its first token had before."""
     before = [line.text for line in lines]
     text = "\n".join(before) + "\n"
-    after = rustfmt(text).splitlines()
+    after = rustfmt(text).removesuffix("\n").split("\n")  # a comment may hold other line separators
     if after == before:
         return list(lines)
     old, new = _tokens(before), _tokens(after)

@@ -86,6 +86,7 @@ class Lowering:
         self.dummies = False
         self.tails: set[Value] = set()  # values of branches, which need no name
         self.frozen: list[frozenset[Key]] = []  # variables that a branch with a jump in it must not assign
+        self.values = 0  # how many branches that are values stand around this place, each in the one before
 
     def run(self) -> tuple[rust.Stmt, ...]:
         """The statements of the kernel."""

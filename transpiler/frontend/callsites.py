@@ -96,7 +96,7 @@ def _hosts_beside(path: Path, kernels: set[str], lookups: Lookups) -> list[Path]
     for host in lookups.python_files(path.resolve().parent):
         if host != path.resolve():
             try:
-                text = host.read_text(encoding="utf-8")
+                text = host.read_text(encoding="utf-8-sig")
             except (OSError, UnicodeDecodeError):
                 continue
             if path.stem in text and any(kernel in text for kernel in kernels):

@@ -199,7 +199,7 @@ class _Launch:
             return use.multiplied_as
         if use.stored_as:
             return max(use.stored_as, key=lambda name: (name.startswith(("float", "bfloat")), _item_size(name)))
-        if use.holds_indices:
+        if use.holds_indices or use.has_bits:
             return "int32"
         for other in self._alike(use, argument):
             if other.name not in seen:

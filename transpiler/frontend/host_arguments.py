@@ -22,6 +22,9 @@ _RESHAPERS = frozenset({"view", "reshape"})
 _MAX_DEPTH = 8
 _TORCH_DTYPES = {"half": "float16", "float": "float32", "double": "float64", "long": "int64", "int": "int32",
                  "short": "int16", "bool": "bool_"}  # fmt: skip
+_CASTS = {name: _TORCH_DTYPES.get(name, name) for name in (*_TORCH_DTYPES, "bfloat16")} | {"byte": "uint8",
+                                                                                           "char": "int8"}  # fmt: skip
+"""Methods of tensors that convert them."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,8 @@ class _Known:
             return self._converted(name, node.args[0], depth)
         if name in ("len", "cdiv", "ceil", "stride", "size", "numel", "element_size", "dim"):
             return {"kind": "int"}
+        if name in _CASTS and isinstance(node.func, ast.Attribute) and not node.args:
+            return {**self.look(node.func.value, depth + 1), "kind": "tensor", "dtype": _CASTS[name], "like": ""}
         if name == "sqrt":
             return {"kind": "float"}
         if name in ("min", "max") and node.args:

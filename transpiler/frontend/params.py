@@ -30,11 +30,16 @@ _SAME_TILE = frozenset({
     "tan", "sinh", "cosh", "cumprod", "prod",
 })  # fmt: skip
 """Operations whose result has the dtype of their first operand."""
+_BITWISE = frozenset({"and_", "or_", "xor", "lshift", "rshift"})
 _JOINED = frozenset({
-    "where", "maximum", "minimum", "add", "sub", "mul", "truediv", "pow", "mod", "neg", "min", "max",
+    *_BITWISE, "where", "maximum", "minimum", "add", "sub", "mul", "truediv", "pow", "mod", "neg", "min", "max",
 })  # fmt: skip
 _MADE = {"astype": 1, "zeros": 1, "ones": 1, "full": 2, "arange": 99, "bitcast": 1}
 """Operations whose result has the dtype that they are told, and where that stands when it isn't a keyword."""
+_KEEP_ORIGIN = _BITWISE | {
+    "add", "sub", "mul", "floordiv", "mod", "minimum", "maximum", "min", "max", "cdiv", "where"
+}  # fmt: skip
+"""Operations after which an item of an array still counts as one of its items."""
 _FLOATS = ("float32", "float64")
 _DTYPES = frozenset({*_FLOATS, "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
                      "bfloat16", "float8_e4m3fn", "float8_e5m2"})  # fmt: skip
@@ -49,7 +54,7 @@ class ParamUse:
     ``ranks`` counts the ranks with which an array is used, ``keywords`` are the keyword arguments that a constant is
     handed on as (``latency``), ``stored_as`` the fixed dtypes of tiles stored into an array, ``stored_from`` the arrays
     whose dtype they have otherwise, ``multiplied_as`` what an integer matrix product needs, and ``holds_indices`` says
-    that its items select elements or bound loops.
+    that its items select elements or bound loops, ``has_bits`` that they are shifted or combined bit by bit.
     """
 
     name: str
@@ -65,6 +70,7 @@ class ParamUse:
     stored_from: list[str] = field(default_factory=list)
     multiplied_as: str = ""
     holds_indices: bool = False
+    has_bits: bool = False
     used: bool = False
 
     @property
@@ -245,7 +251,7 @@ class _Reader:
             return self._origin(operands[0]) if operands else None
         if name == "where":
             operands = operands[1:]
-        if name in ("add", "sub", "mul", "floordiv", "mod", "minimum", "maximum", "min", "max", "cdiv", "where"):
+        if name in _KEEP_ORIGIN:
             return next((origin for item in operands if (origin := self._origin(item)) is not None), None)
         return None
 
@@ -297,8 +303,8 @@ class _Reader:
                     found[0].role = "list"
             case hir.External(name="builtins.range"):
                 self._index(hir.Tuple_(node.args))
-            case hir.External(name=name) if name.removeprefix("operator.") in _ARITHMETIC:
-                self._arithmetic(name.removeprefix("operator."), node.args)
+            case hir.External(name=name) if name.startswith("operator."):
+                self._operator(name.removeprefix("operator."), node.args)
             case hir.Attr(value=value, name="tiled_view"):
                 shape = dict(node.kwargs).get("tile_shape", node.args[0] if node.args else None)
                 self._array(value, self._items(shape))
@@ -320,7 +326,9 @@ class _Reader:
                 scope[param.name] = found
             elif origin is not None:
                 inner._origins[param.name] = origin
-        if scope or inner._origins:
+            if (like := self._like(value)) is not None:
+                inner._likes[param.name] = like
+        if scope or inner._origins or inner._likes:
             inner.function(function, scope)
 
     def _operation(self, name: str, node: hir.Call) -> None:
@@ -417,6 +425,14 @@ class _Reader:
             found = self._param(base.value)
             if found is not None and isinstance(index.value, int) and index.value >= 0:
                 found[0].min_rank = max(found[0].min_rank, index.value + 1)
+
+    def _operator(self, name: str, args: tuple[hir.Expr, ...]) -> None:
+        if name in _ARITHMETIC:
+            self._arithmetic(name, args)
+        elif name in _BITWISE or name == "invert":
+            for operand in args:
+                if (origin := self._origin(operand) or self._like(operand)) is not None:
+                    origin.has_bits = True
 
     def _arithmetic(self, name: str, args: tuple[hir.Expr, ...]) -> None:
         for value, other in (args, args[::-1]) if len(args) == 2 else ():

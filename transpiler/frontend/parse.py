@@ -7,6 +7,7 @@ kernel reaches are parsed again by LibCST, which keeps comments and gives exact 
 from __future__ import annotations
 
 import ast
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -128,6 +129,9 @@ class SourceFile:
         return first, last
 
 
+_FORM_FEED = re.compile(r"^\f+", re.MULTILINE)  # before a statement Python ignores it, and others don't
+
+
 def first_line(node: ast.stmt) -> int:
     """The line on which a statement starts, its decorators included."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
@@ -148,7 +152,8 @@ def _parse_piece(lines: list[str], offset: int, file: str) -> Piece:
 def read_source(path: Path, display: str) -> str:
     """Read a source file as UTF-8 text with plain line ends."""
     try:
-        return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        return _FORM_FEED.sub("", text)
     except OSError as exc:
         raise error("E0101", f"can't read {display}: {exc.strerror}", Span(display, 1, 1),
                     help="give the path of a Python file that you may read") from None  # fmt: skip

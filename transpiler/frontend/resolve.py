@@ -47,7 +47,7 @@ class Workspace:
 
     def __init__(self, path: Path, display: str | None) -> None:
         parts = _package_parts(path)
-        self._folder = path.resolve().parent
+        self._folder = Path(os.path.realpath(path)).parent
         self._root = self._folder.parents[len(parts) - 1] if parts else self._folder
         self._own_top = parts[0] if parts else ""
         self._shown = posixpath.dirname(display or posixpath.join(*parts, path.name))
@@ -358,7 +358,7 @@ def _is_none(binding: Binding) -> bool:
 
 
 def _package_parts(path: Path) -> tuple[str, ...]:
-    folder = path.resolve().parent
+    folder = Path(os.path.realpath(path)).parent
     parts: list[str] = []
     while (folder / "__init__.py").is_file() and folder.name.isidentifier():
         parts.insert(0, folder.name)

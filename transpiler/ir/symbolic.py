@@ -99,6 +99,7 @@ OPERATORS: dict[str, tuple[Any, str, int]] = {
     "exp": (math.exp, "exp({})", 0),
     "log": (math.log, "log({})", 0),
     "log2": (math.log2, "log2({})", 0),
+    "atan2": (math.atan2, "atan2({}, {})", 0),
     "gcd": (math.gcd, "gcd({}, {})", 0),
     "pow2_divisor": (lambda n: min(n & -n, 1024), "pow2_divisor({})", 0),
     "next_power_of_2": (_next_power_of_2, "next_power_of_2({})", 0),

@@ -24,10 +24,17 @@ _SAME = ("reshape", "broadcast", "permute")
 
 def state_divisors(kernel: Kernel) -> None:
     """Insert ``assume`` operations after values that tensor views, gathers and scatters use."""
-    wanted = {v for op in walk(kernel.body) if op.opcode in _CONSUMERS for v in op.operands}
+    wanted = {_unbounded(v) for op in walk(kernel.body) if op.opcode in _CONSUMERS for v in op.operands}
     analysis = _Analysis(kernel)
     analysis.run()
     _insert(kernel, kernel.body, wanted, analysis)
+
+
+def _unbounded(v: Value) -> Value:
+    """The value of which only a bound is stated; its divisor is stated beside that."""
+    while v.op is not None and v.op.opcode == "assume" and v.op.attrs.get("divisor") is None:
+        v = v.op.operands[0]
+    return v
 
 
 class _Analysis:

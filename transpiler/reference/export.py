@@ -213,11 +213,15 @@ class _Process:
         self._folder = tempfile.mkdtemp(prefix="transpile-reference-")
         self._known: set[str] = set()
         self._asked = ""
-        self._stderr = open(os.path.join(self._folder, "stderr"), "w+b")  # noqa: SIM115
-        self._child = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, cwd=self._folder,
-            env=worker_environment(self._folder), start_new_session=True,
-        )  # fmt: skip
+        try:
+            self._stderr = open(os.path.join(self._folder, "stderr"), "w+b")  # noqa: SIM115
+            self._child = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, cwd=self._folder,
+                env=worker_environment(self._folder), start_new_session=True,
+            )  # fmt: skip
+        except BaseException:  # an interrupt too
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
 
     @property
     def alive(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import posixpath
+import re
 import symtable
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from pathlib import Path
 from transpiler.diagnostics import Span, error
 from transpiler.inputs import Lookups
 from transpiler.reference.safe import EXTERNAL_ROOTS, dotted
+
+_FORM_FEED = re.compile(r"^\f+", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class SourceModule:
     @cached_property
     def lines(self) -> list[str]:
         """The text's lines with their line ends, as ``linecache`` wants them."""
-        return self.text.splitlines(keepends=True)
+        return [f"{line}\n" for line in self.text.removesuffix("\n").split("\n")]  # the only line end of Python
 
     @cached_property
     def _tables(self) -> dict[tuple[str, int], symtable.SymbolTable]:
@@ -94,6 +97,8 @@ class SourceModule:
             current = todo.pop()
             for symbol in current.get_symbols():
                 free = current is table and symbol.is_free()
+                if symbol.get_name() == "__class__":  # made by the compiler where `super` is read, a parameter too
+                    continue
                 if free or (symbol.is_global() and symbol.is_referenced()):
                     names.add(symbol.get_name())
             todo.extend(current.get_children())
@@ -252,7 +257,8 @@ class SourceTree:
 def read_source(path: Path, display: str) -> str:
     """Read a source file as UTF-8 text (E0101 when that can't be done)."""
     try:
-        return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        return _FORM_FEED.sub("", text)
     except OSError as exc:
         raise error("E0101", f"can't read {display}: {exc.strerror}", Span(display, 1, 1)) from None
     except UnicodeDecodeError as exc:

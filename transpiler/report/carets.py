@@ -53,7 +53,7 @@ class SourceCache:
 
 def _read(path: Path) -> list[str] | None:
     try:
-        return path.read_text(encoding="utf-8").splitlines() if path.is_file() else None
+        return path.read_text(encoding="utf-8-sig").split("\n") if path.is_file() else None
     except (OSError, UnicodeDecodeError, ValueError):
         return None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -55,13 +57,28 @@ def source_cache(paths: Mapping[str, Path], report: Report) -> SourceCache:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all (E0823)."""
+    """Write a file whole or not at all (E0823); a device or pipe is written to, and links are followed."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        _write_into(path, text)
+        return
+    shown, path = path, Path(os.path.realpath(path))
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(path)
     except OSError as exc:
-        raise error("E0823", f"can't write {path.as_posix()}: {exc.strerror}") from None
+        raise error("E0823", f"can't write {shown.as_posix()}: {exc.strerror}") from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _write_into(path: Path, text: str) -> None:
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            file.write(text)
+    except BrokenPipeError:
+        raise
+    except OSError as exc:
+        raise error("E0823", f"can't write {path.as_posix()}: {exc.strerror}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from collections import Counter
@@ -24,10 +25,11 @@ _PLAIN_WIDTH = 140
 _SECONDS_A_LINE = 2.0
 
 
-def console(stream: TextIO) -> Console:
+def console(stream: TextIO | None) -> Console:
     """Return a console for a stream; off a terminal it is plain and wide enough not to fold tables."""
-    if stream.isatty():
+    if stream is not None and stream.isatty():  # None: the program was started with it closed
         return Console(file=stream, highlight=False, soft_wrap=False)
+    stream = stream or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     return Console(file=stream, highlight=False, width=_PLAIN_WIDTH, color_system=None, force_terminal=False)
 
 
@@ -124,7 +126,7 @@ def totals_line(report: Report) -> str:
 @contextlib.contextmanager
 def progress(total: int, label: str) -> Iterator[Callable[[int, str], None]]:
     """Show progress on the standard error: a bar on a terminal, a line every few seconds elsewhere."""
-    if sys.stderr.isatty():
+    if sys.stderr is not None and sys.stderr.isatty():
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         # no refreshing thread: workers are forked meanwhile
         with Progress(*columns, console=Console(file=sys.stderr), transient=True, auto_refresh=False) as bar:

@@ -38,8 +38,8 @@ def operand(ev: Evaluator, v: Val) -> Value | Const:
 
 
 def _folded(ev: Evaluator, op: str, a: Value, b: Value) -> Value | None:
-    """Fold two typed scalar constants of one type."""
-    if ev.known(a) is None or ev.known(b) is None:
+    """Fold two typed scalar constants of one type, where the reference compiler does."""
+    if op not in sy.OPERATORS or ev.known(a) is None or ev.known(b) is None:
         return None
     left, right = ev.known_exactly(a), ev.known_exactly(b)
     assert left is not None and right is not None
@@ -55,7 +55,7 @@ def arithmetic(
 ) -> Val:
     """A binary arithmetic operation with promotion, broadcasting and constant folding."""
     a, b = operand(ev, x), operand(ev, y)
-    if isinstance(a, Const) and isinstance(b, Const):
+    if isinstance(a, Const) and isinstance(b, Const) and op in sy.OPERATORS:
         return fold(ev, op, a, b)
     va, vb = ev.promote(a, b, force_float=op == "truediv")
     if ev.type_of(va).dtype.category == "bool":

@@ -22,6 +22,9 @@ def reduce_tile(
         ev.refuse(f"{ty.dtype} can't be reduced")
     if ty.dtype.category == "bool" and fn in ("min", "max"):
         ev.hole("E0302", f"the {fn} of bools starts from other identities than cutile 0.5's", "use ct.sum or ct.prod")
+    if ty.dtype.name == "float64" and fn == "max":
+        ev.hole("E0302", "cuda-tile 1.7 starts the max of float64 from +inf, so it is always inf; cutile 0.5 can't",
+                "negate, and use ct.min")  # fmt: skip
     if ty.dtype.category == "bool":
         v = ev.astype(v, I32)
     axes = _axes(ev, axis, ty.rank)

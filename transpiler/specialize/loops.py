@@ -183,6 +183,10 @@ def _close_loop(
         if finals and all(_same(f, c.init, c) for f in finals):
             unchanged.update(zip(c.params, c.inits, strict=True))
             continue
+        if any(map(_unmapped, finals)):  # of what type it is, only the construct without a mapping knows
+            unchanged.update(zip(c.params, c.inits, strict=True))
+            env[c.name] = HoleVal()
+            continue
         leaves = _loop_leaves(ev, c, frame, block)
         if leaves is None:
             last = finals[-1] if finals else c.init
@@ -239,6 +243,11 @@ def _same(final: Val, init: Val, c: _Carried) -> bool:
     if final is init or (isinstance(final, Const) and final == init):
         return True
     return len(c.params) == 1 and final is c.params[0]
+
+
+def _unmapped(v: Val) -> bool:
+    """Does a value come from a construct that has no mapping?"""
+    return isinstance(v, HoleVal) or (isinstance(v, TupleVal) and any(map(_unmapped, v.items)))
 
 
 def _template(c: _Carried, frame: LoopFrame) -> Val | None:

@@ -67,7 +67,7 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
     Equivalence(
         "identity-cast",
         "A bitcast to the type that its operand has changes no bit: Rust's i64 and u64 are one type in Tile IR, where "
-        "operations carry the signedness.",
+        "operations carry the signedness. What is stated of the operand is stated of the result.",
         ("bitcast",),
         rw.identity_cast,
     ),

@@ -321,7 +321,7 @@ class _Builder:
         assumed = self._assumed
         if assumed:
             for position, value in enumerate(op.operands):
-                if value in assumed:
+                if assumed.get(value):
                     self._program.uses.append((node, position + offset, assumed[value]))
 
     def _plain(self, op: Op, context: int) -> None:
@@ -330,7 +330,10 @@ class _Builder:
         traits = _traits(form)
         if traits.simple and len(op.results) == 1:  # nine of ten operations
             node = nodes[op.results[0]] = self._graph.add(form.key, operands, op)
-            self._note_uses(node, op)
+            if form.name == "bitcast" and form.operand_types == form.result_types:  # the same value: identity-cast
+                self._assumed[op.results[0]] = self._assumed.get(op.operands[0], ())
+            else:
+                self._note_uses(node, op)
             return
         if traits.kind == "assume":
             self._assume(op, operands[0], context)

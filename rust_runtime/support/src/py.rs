@@ -544,6 +544,12 @@ pub fn log<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
     function(a.into(), |a| a > 0.0, f64::ln)
 }
 
+/// `math.atan2(a, b)`
+pub fn atan2<'a>(a: impl Into<Value<'a>>, b: impl Into<Value<'a>>) -> Value<'a> {
+    let (a, b) = (a.into().number().map(Number::float), b.into().number().map(Number::float));
+    Value::undefined_unless(a.zip(b).map(|(a, b)| a.atan2(b)))
+}
+
 /// `math.log2(a)`
 pub fn log2<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
     function(a.into(), |a| a > 0.0, f64::log2)
