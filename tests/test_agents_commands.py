@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import anthropic_server
 import jsonschema
+import openai_server
 import pytest
-from openai_server import serving
 
 from transpiler import cli
 from transpiler.coverage.model import Coverage
@@ -94,28 +97,36 @@ def test_by_hand(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["fill", "out"]) == 0  # nothing is left
 
 
-def test_through_an_endpoint(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the command to the proof, with tokens and cost; the key is in no file of it."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
-    monkeypatch.setenv("TRANSPILE_CLIENT", "openai:gpt-4o")
+@pytest.mark.parametrize(
+    ("client", "variable", "serving"),
+    [("openai:gpt-4o", "OPENAI", openai_server.serving),
+     (f"anthropic:{anthropic_server.MODEL}", "ANTHROPIC", anthropic_server.serving)],
+)  # fmt: skip
+def test_through_an_endpoint(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], client: str, variable: str,
+    serving: Callable[..., AbstractContextManager[str]],
+) -> None:  # fmt: skip
+    """From the command to the proof, with tokens and cost; the key is in no file of it and nothing that is printed."""
+    monkeypatch.setenv(f"{variable}_API_KEY", "sk-test-0123456789abcdef")
+    monkeypatch.setenv("TRANSPILE_CLIENT", client)
     assert with_hole() == 3
     good = {"outcome": "answered", "answer": {"rust": "exp2($0, ftz::Disabled)"}}
+    with serving("unauthorized") as base:
+        monkeypatch.setenv(f"{variable}_BASE_URL", base)
+        assert cli.main(["fill", "out"]) == 3
+    assert "the run ended: client unreachable" in (said := capfd.readouterr()).out and "401" in said.out
     with serving("good", good) as base:
-        monkeypatch.setenv("OPENAI_BASE_URL", base)
+        monkeypatch.setenv(f"{variable}_BASE_URL", base)
         assert cli.main(["fill", "out", "--json", "fill.json"]) == 0
     report = json.loads(Path("fill.json").read_text())
     (hole,) = report["holes"]
-    assert (hole["status"], hole["model"], hole["tokens"], report["llm_tokens"]) == (
-        "filled",
-        "openai:gpt-4o",
-        542,
-        542,
-    )
+    assert (hole["status"], hole["model"], hole["tokens"], report["llm_tokens"]) == ("filled", client, 542, 542)
     assert 0 < hole["cost"] < 0.1 and 0 < hole["task_tokens"] <= 5_000
     (override,) = load_overrides(overrides_folder(here / "out"))
     assert override.evidence is not None and override.evidence.cost == pytest.approx(hole["cost"])
     written = [p.read_bytes() for p in here.rglob("*") if p.is_file()]
     assert not any(b"0123456789abcdef" in data for data in written)
+    assert "0123456789abcdef" not in "".join((*said, *capfd.readouterr()))
 
 
 PAIR = """\
