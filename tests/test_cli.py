@@ -381,7 +381,7 @@ def test_terminating_ends_like_an_interrupt(shell: Shell, monkeypatch: pytest.Mo
 
     shell.write("vadd.py", GOOD)
     monkeypatch.setattr("transpiler.verify.Judge.check", terminated)
-    monkeypatch.setattr("transpiler.verify.Judge.close", closed.append)
+    monkeypatch.setattr("transpiler.verify.Judge.close", lambda judge: closed.append(judge))
     try:
         status, out, err = shell.run("vadd.py", "-j", "1")
     finally:
