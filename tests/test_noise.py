@@ -57,6 +57,48 @@ def test_a_sum_overflows_where_an_order_does(terms: list[float], outcomes: set[s
     assert found == outcomes
 
 
+REDUCTION = """entry @e(%p: tile<ptr<f32>>) optimization_hints=<default = {}> {
+  %u = make_tensor_view %p, shape = [4], strides = [1] : tensor_view<4xf32, strides=[1]>
+  %w = make_partition_view %u : partition_view<tile=(4), tensor_view<4xf32, strides=[1]>>
+  %zero = constant <i32: 0> : tile<i32>
+  %t = make_token : token
+  %x, %l = load_view_tko weak %w[%zero] token = %t : partition_view<tile=(4), tensor_view<4xf32, strides=[1]>>, tile<i32> -> tile<4xf32>, token
+  %r = KIND tile<4xf32> -> RESULT
+  (%a: tile<f32>, %b: tile<f32>) {
+    %c = OP %a, %b : tile<f32>
+    yield %c : tile<f32>
+  }
+  %s = reshape %r : RESULT -> tile<SIZE>
+  %b1 = broadcast %s : tile<SIZE> -> tile<4xf32>
+  %o = store_view_tko weak %b1, %w[%zero] token = %l : tile<4xf32>, partition_view<tile=(4), tensor_view<4xf32, strides=[1]>>, tile<i32> -> token
+  return
+}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("kind", ["reduce", "scan"])
+@pytest.mark.parametrize(("operation", "identity", "magnitude"), [
+    ("addf", "0.0", 105.0), ("mulf", "1.0", 0.5), ("maxf", "0.0", 0.0),
+])  # fmt: skip
+def test_reductions_and_scans_move(kind: str, operation: str, identity: str, magnitude: float) -> None:
+    """Sums by their terms, products by themselves, extrema not at all."""
+    scan = kind == "scan"
+    text = REDUCTION.replace(
+        "KIND", f"{kind} %x dim=0{' reverse=false' if scan else ''} identities=[{identity} : f32] :"
+    )
+    text = text.replace("RESULT", "tile<4xf32>" if scan else "tile<f32>").replace("SIZE", "4xf32" if scan else "1xf32")
+    memory = Memory()
+    arguments = [memory.allocate("p", np.array([0.01, 100.0, 4.99, 0.0], np.float32))]
+    if operation == "mulf":
+        memory["p"][:] = [0.01, 100.0, 4.0, 0.125]
+    program = Program(parse_entry(text.replace("OP", operation)))
+    clean = program.run(arguments, (1, 1, 1), memory).memory["p"][-1]
+    found = [program.run(arguments, (1, 1, 1), memory, noise=Noise.of(turn)).memory["p"][-1] for turn in range(32)]
+    moved = np.abs(np.array(found, np.float64) - float(clean)).max()
+    bound = 2 * EPS * magnitude
+    assert bound * 0.9 <= moved <= bound * 1.1
+
+
 ATOMICS = """entry @e(%p: tile<ptr<f32>>, %q: tile<ptr<f32>>) optimization_hints=<default = {}> {
   %x, %y, %z = get_tile_block_id : tile<i32>
   %t = make_token : token

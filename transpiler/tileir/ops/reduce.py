@@ -73,10 +73,15 @@ def _inexact(site: Site) -> bool:
     return bool(names & {"addf", "mulf", "subf", "fma", "divf"})
 
 
+def _multiplies(site: Site) -> bool:
+    """Whether elements are multiplied: roundings then are relative to the product."""
+    return [op.name for region in site.op.regions for op in region.ops] == ["mulf", "yield"]
+
+
 def _reduce(site: Site) -> Function:
     axis, operands, results = int(site.get("dim")), site.op.operands, site.op.results
     identities, combine = _identities(site), _combine(site)
-    inexact, machine = _inexact(site), site.machine
+    inexact, product, machine = _inexact(site), _multiplies(site), site.machine
 
     def run(env: Env) -> None:
         tiles = [np.moveaxis(env[v], axis, 0) for v in operands]
@@ -93,7 +98,7 @@ def _reduce(site: Site) -> Function:
             env[result] = tile[0]
         if machine.noise is not None and inexact:
             for result, tile in zip(results, tiles, strict=True):
-                terms = Terms.of(tile, lambda t: t.sum(0))
+                terms = Terms.of(env[result], np.asarray) if product else Terms.of(tile, lambda t: t.sum(0))
                 env[result] = machine.noise.summed(env[result], terms, tile.shape[0])
 
     return run
@@ -103,7 +108,7 @@ def _scan(site: Site) -> Function:
     axis, operands, results = int(site.get("dim")), site.op.operands, site.op.results
     identities, combine = _identities(site), _combine(site)
     backwards = site.get("reverse", "false") == "true"
-    inexact, machine = _inexact(site), site.machine
+    inexact, product, machine = _inexact(site), _multiplies(site), site.machine
 
     def run(env: Env) -> None:
         tiles = [np.moveaxis(env[v], axis, 0) for v in operands]
@@ -119,12 +124,16 @@ def _scan(site: Site) -> Function:
         if machine.noise is not None and inexact:
             for result, tile in zip(results, tiles, strict=True):
                 terms = Terms.of(tile, lambda t: np.moveaxis(t.cumsum(0), 0, axis))
+                terms = Terms.of(env[result], np.asarray) if product else terms
                 env[result] = machine.noise.summed(env[result], terms, tile.shape[0])
 
     return run
 
 
-_ORDER = "the order in which elements are combined is open; integers and extrema are exact in any order"
+_ORDER = (
+    "the order in which elements are combined is open; integers and extrema are exact in any order; a product is a sum "
+    "of one term, itself"
+)
 ROWS = {
     **rows("reduce", (1, MANY), "dim identities", make=_reduce, tolerance=summed(1.0, _ORDER, _inexact), regions=1,
            results=(1, MANY)),
