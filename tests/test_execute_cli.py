@@ -120,7 +120,9 @@ def test_executing_against_a_proof_is_an_alarm(
     """A judge that finds everything equal is contradicted."""
     folder, text = vadd
     text.write_text(text.read_text().replace("x + y", "x - y"))
-    monkeypatch.setattr(tileir, "compare", lambda *_, **__: SimpleNamespace(equal=True, equivalences={}))
+    monkeypatch.setattr(
+        tileir, "compare", lambda *_, **__: SimpleNamespace(equal=True, equivalences={}, differences=())
+    )
     status, check, _, err = verify(folder, capsys, "--execute")
     assert (status, check["verdict"], codes(check)) == (1, "error", [("E0709", "error")])
     assert "the judge or the interpreter is wrong" in err

@@ -14,11 +14,14 @@ import numpy as np
 from interpreter_cases import NAME, RESULTS, StaleError, judges
 
 from transpiler.execute import recorded
+from transpiler.execute.agree import differing
 
 RESULT: dict[str, Any] = json.loads((RESULTS / f"{NAME}.json").read_text(encoding="utf-8"))
 CASES: list[dict[str, Any]] = RESULT["cases"]
 CHANGED = ("rope", "rope_neox", "black_scholes", "embedding", "dropout", "mish", "group_norm")
 """Operators whose arrays are changed, on the first inputs of each kernel; all of them would take minutes."""
+MATRIX = ("bmm", "streamk_gemm", "int4_gemm", "linear_act", "group_gemm")
+"""Operators that are matrix products and little else."""
 Case = tuple[dict[str, Any], recorded.Judge | StaleError, dict[str, Any]]
 
 
@@ -58,6 +61,20 @@ def test_the_interpreter_computes_what_the_device_did() -> None:
     assert len(kernels) >= 40
     assert "H200" in RESULT["gpu"] and RESULT["driver"] and RESULT["versions"] and RESULT["command"]
     assert all(one["case"] and one["reason"] for one in RESULT["left_out"])
+
+
+def test_matrix_products_have_the_bits_of_a_tensor_core() -> None:
+    """Summed as Hopper does, nothing is left of what the tolerance of matrix products allows, overflows included."""
+    said = 0
+    for row, judge, kept in cases([row for row in CASES if row["operator"] in MATRIX]):
+        assert isinstance(judge, recorded.Judge)
+        summed = judge.run(tensor_core=True).memory
+        for name, content in kept.items():
+            places = recorded.kept_places(summed[name].size)
+            device = content.view(summed[name].dtype)
+            assert not differing(summed[name].reshape(-1)[places], device).any(), (row["kernel"], name)
+            said += int(differing(judge.outcome.memory[name].reshape(-1)[places], device).sum())
+    assert said > 100  # elements in which it shows
 
 
 def test_a_changed_element_is_found() -> None:

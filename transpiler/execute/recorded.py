@@ -20,6 +20,7 @@ from transpiler.execute.inputs import Inputs, Values, make, seed_of
 from transpiler.execute.plan import Plan
 from transpiler.spec import Specialization
 from transpiler.tileir.interpret import Outcome, Program, promises_bits
+from transpiler.tileir.model import walk
 from transpiler.tileir.noise import Noise
 
 _OPEN_VALUES = (1.5, -0.75)
@@ -102,16 +103,24 @@ class Judge:
     outcome: Outcome = field(init=False)
     """What the interpreter leaves."""
     _noisy: dict[int, Outcome] = field(default_factory=dict)
+    _summed: Outcome | None = None
     _others: list[Outcome] = field(init=False)
     """Outcomes with other values where loads are open."""
 
     def __post_init__(self) -> None:
         self.exact = promises_bits(self.program.entry)
-        self.outcome = self._run()
-        self._others = [self._run(open_value=value) for value in _OPEN_VALUES if self.outcome.open_loads]
+        self.outcome = self.run()
+        self._others = [self.run(open_value=value) for value in _OPEN_VALUES if self.outcome.open_loads]
 
-    def _run(self, **options: Any) -> Outcome:
+    def run(self, **options: Any) -> Outcome:
+        """Execute once; ``options`` are those of :meth:`Program.run`."""
         return self.program.run(self.inputs.reference, self.inputs.grid, self.inputs.memory, races=False, **options)
+
+    def on_tensor_cores(self, array: str, device: Array) -> int:
+        """How many elements have the device's bits when matrix products are summed as Hopper does."""
+        if self._summed is None:
+            self._summed = self.run(tensor_core=True)
+        return int((~differing(self._summed.memory[array].reshape(-1), device) & ~self.open(array)).sum())
 
     def open(self, array: str) -> Array:
         """Which elements of an array (flat) depend on what the program leaves open."""
@@ -124,7 +133,7 @@ class Judge:
     def noisy(self, turn: int) -> Outcome:
         """The outcome with noise, each computed once."""
         if turn not in self._noisy:
-            self._noisy[turn] = self._run(noise=Noise.of(seed_of("recorded noise", turn)))
+            self._noisy[turn] = self.run(noise=Noise.of(seed_of("recorded noise", turn)))
         return self._noisy[turn]
 
     def whole(self, array: str, device: Array) -> Judgement:
@@ -176,6 +185,8 @@ def keep(judge: Judge, left: Mapping[str, Array]) -> tuple[dict[str, Any], dict[
         row[name] = {"elements": judgement.compared, "equal": judgement.equal}
         if judgement.compared < content.size:
             row[name]["open"] = content.size - judgement.compared
+        if judgement.equal < judgement.compared and any(op.name == "mmaf" for op in walk(judge.program.entry.body)):
+            row[name]["tensor_core"] = judge.on_tensor_cores(name, content)
         if judge.exact:
             row[name]["sha256"] = array_digest(content, judge.open(name))
         else:

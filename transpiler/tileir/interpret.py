@@ -78,18 +78,19 @@ class Program:
     def run(
         self, arguments: Sequence[Argument], grid: Sequence[int], memory: Memory, *, races: bool = True,
         limit: int = _LIMIT, fatal: frozenset[str] = frozenset(), noise: Noise | None = None,
-        watch: tuple[str, int] | None = None, open_value: float = 0.0,
+        watch: tuple[str, int] | None = None, open_value: float = 0.0, tensor_core: bool = False,
     ) -> Outcome:  # fmt: skip
         """Run all tile blocks; ``limit`` bounds the loop iterations, findings of ``fatal`` kinds end the run.
 
         ``noise`` moves inexact results; ``watch`` names an allocation and an element, to learn who writes it last;
-        ``open_value`` is what a load without a padding value gives outside of its array.
+        ``open_value`` is what a load without a padding value gives outside of its array.  With ``tensor_core``
+        matrix products are summed as Hopper does (:mod:`.tensor_core`).
         Raises E0688 when the arguments don't fit the entry's parameters.
         """
         x, y, z = (*grid, 1, 1, 1)[:3]
         machine = self.machine
         machine.reset(memory.copy(), (x, y, z), limit=limit, races=races, fatal=fatal, noise=noise,
-                      watch=watch, open_value=open_value)  # fmt: skip
+                      watch=watch, open_value=open_value, tensor_core=tensor_core)  # fmt: skip
         env: Env = [None] * len(self.entry.values)
         for value, constant in self._constants.items():
             env[value] = constant

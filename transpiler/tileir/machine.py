@@ -66,15 +66,18 @@ class Machine:
     """What loads give where the program leaves it open (integers: 0 or 1)."""
     open_loads: int = 0
     """Elements loaded so."""
+    tensor_core: bool = False
+    """Sum matrix products as Hopper does, where that is known."""
     visited: set[int] = field(default_factory=set)
     """Regions that were run."""
 
     def reset(
         self, memory: Memory, grid: tuple[int, int, int], *, limit: int, races: bool, fatal: frozenset[str],
         noise: Noise | None = None, watch: tuple[str, int] | None = None, open_value: float = 0.0,
+        tensor_core: bool = False,
     ) -> None:  # fmt: skip
         """Start anew."""
-        self.open_value, self.open_loads = open_value, 0
+        self.open_value, self.open_loads, self.tensor_core = open_value, 0, tensor_core
         self.noise, self.watch, self.writer = noise, watch, None
         self.fatal = fatal
         self.memory, self.grid, self.block = memory, grid, (0, 0, 0)

@@ -10,6 +10,7 @@ from transpiler.tileir.ops.lazy import np
 from transpiler.tileir.ops.row import Function, rows, summed
 from transpiler.tileir.ops.site import Site
 from transpiler.tileir.rounding import round_to
+from transpiler.tileir.tensor_core import ADDERS, product
 
 Array = Any
 
@@ -31,7 +32,10 @@ def _terms(site: Site, x: Array, y: Array, z: Array) -> Terms:
 
 
 def _rounded(site: Site, x: Array, y: Array, z: Array, depth: int) -> Array:
-    result, noise = round_to(np.matmul(x, y) + z, site.result_element), site.machine.noise
+    noise, adder = site.machine.noise, ADDERS.get(site.element())
+    if site.machine.tensor_core and adder is not None and site.result_element == "f32" and site.name == "mmaf":
+        return product(x, y, z, adder)
+    result = round_to(np.matmul(x, y) + z, site.result_element)
     return result if noise is None else noise.summed(result, _terms(site, x, y, z), depth, _factor(site))
 
 
@@ -78,7 +82,7 @@ _ORDER = (
     "sums of f8 products (DeepSeek-V3 technical report, 3.3.2): there eps is 2**10 times f32's"
 )
 ROWS = {
-    **rows("mmaf", 3, "fast_acc", make=_mmaf, tolerance=summed(1.0, _ORDER)),
+    **rows("mmaf", 3, "fast_acc", make=_mmaf, tolerance=summed(1.0, _ORDER), static=False),
     **rows("mmai", 3, "signedness", make=_mmai),
     **rows("mmaf_scaled", 5, "", make=_scaled, tolerance=summed(1.0, _ORDER), result_type=2),
 }
