@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from transpiler import cli, tileir
+from transpiler import cli
 
 KERNELS = """\
 import cuda.tile as ct
@@ -120,9 +121,10 @@ def test_executing_against_a_proof_is_an_alarm(
     """A judge that finds everything equal is contradicted."""
     folder, text = vadd
     text.write_text(text.read_text().replace("x + y", "x - y"))
-    monkeypatch.setattr(
-        tileir, "compare", lambda *_, **__: SimpleNamespace(equal=True, equivalences={}, differences=())
-    )
+    equal = SimpleNamespace(equal=True, equivalences={})
+    checked = SimpleNamespace(comparison=equal, reference=True, ours=True)
+    judge = importlib.import_module("transpiler.tileir.selfcheck")
+    monkeypatch.setattr(judge, "checked_comparison", lambda *_, **__: checked)
     status, check, _, err = verify(folder, capsys, "--execute")
     assert (status, check["verdict"], codes(check)) == (1, "error", [("E0709", "error")])
     assert "the judge or the interpreter is wrong" in err
