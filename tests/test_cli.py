@@ -153,6 +153,10 @@ def test_a_good_kernel_is_proved(shell: Shell) -> None:
     assert status == 1
     assert "differs" in out
     assert "vadd.py:10" in err
+    kernel.write_text("fn {")
+    status, _, err = shell.run("verify", "moved")
+    assert (status, codes(err)) == (1, ["E0711"])
+    assert "kernel.rs was changed since it was written: correct it" in err
 
 
 def test_an_unknown_construct_is_left_as_a_hole(shell: Shell) -> None:

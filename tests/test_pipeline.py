@@ -116,6 +116,15 @@ def test_a_mistake_of_ours_belongs_to_its_check(source: Path, monkeypatch: pytes
     assert [(d.code, "surprise" in d.message) for d in checks["b"].diagnostics] == [("E0900", True)]
 
 
+@pytest.mark.parametrize(("kernel", "entry"), [("option", "option_1"), ("self", "self_1"), ("options", "options")])
+def test_launchers_are_not_named_like_types(source: Path, kernel: str, entry: str) -> None:
+    """cutile's launcher of an entry `option` would be a struct `Option`, in the place of Rust's."""
+    source.write_text(SOURCE.replace("def pick", f"def {kernel}"))
+    made = translate(source, spec("s", "float16", TILE=16, FLAG=True), kernel=kernel)
+    assert [e.name for e in made.plan.kernels[0].entries] == [entry]
+    assert f"fn {entry}<" in made.text
+
+
 def test_an_unknown_kernel_ends_the_operator(source: Path) -> None:
     with pytest.raises(TranspileError) as caught:
         translate(source, kernel="nothing")

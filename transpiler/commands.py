@@ -185,6 +185,9 @@ def _read_report(path: Path) -> Report:
         raise error("E0811", message, Span(path.as_posix(), 1, 1), help="give the files that `--json` wrote") from None
 
 
+_EDITED = f"{KERNEL_FILE} was changed since it was written: correct it, or translate again"
+
+
 def run_verify(path: Path, cubins: tuple[str, ...], jobs: int, json: Path | None, *, execute: bool = False) -> int:
     """Check a folder again, from what is in it alone."""
     started = time.perf_counter()
@@ -201,6 +204,8 @@ def run_verify(path: Path, cubins: tuple[str, ...], jobs: int, json: Path | None
         results: Results = run_checks(translations, options, advance)
     report = assemble.report(results, seconds=time.perf_counter() - started)
     found = [d for d in assemble.diagnostics(results) if d.severity != "warning" or d.code.startswith("W07")]
+    if any(stored.changed for stored in changed):
+        found = [replace(d, help=_EDITED) if d.code == "E0711" else d for d in found]
     uncovered = [_uncovered(path / name) for name in folder.changed(manifest)]
     finish(report, (*found, *uncovered), json, SourceCache())
     return 1 if uncovered else exit_status(report)

@@ -14,6 +14,12 @@ KEYWORDS = frozenset(
     type typeof union unsafe unsized use virtual where while yield
     """.split()  # noqa: SIM905
 )
+_TYPES = """
+    Self Option Some None Result Ok Err Box Vec String Arc HashMap Future IntoFuture Iterator Copy Clone Debug Default
+    Send Sync Sized Drop From Into Array Context CompileOptions Device DeviceError DeviceFuture DeviceOp ElementType
+    Partition PartitionMut PointerTile Scalar Shape Specialization Stream Tensor Tile TileFunctionKey TileKernel Token
+    ModuleAstFn KernelInput
+"""
 _WORDS = {"add": "PLUS", "sub": "MINUS", "mul": "TIMES", "floordiv": "DIV", "mod": "MOD", "lshift": "SHL",
           "rshift": "SHR", "pow": "POW"}  # fmt: skip
 
@@ -34,6 +40,10 @@ def function_name(name: str) -> str:
     """A Python function's name as a Rust one: without leading underscores (they would mark it as unused)."""
     text = snake(name).strip("_")
     return f"{text}_" if text in KEYWORDS else text
+
+
+LAUNCHERS = frozenset(map(snake, _TYPES.split())) | {"self_"}
+"""Names of entries of which cutile's launcher would have the name of a type: `Option` for `option`."""
 
 
 def upper(name: str) -> str:

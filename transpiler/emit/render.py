@@ -14,7 +14,7 @@ from transpiler.diagnostics import NO_SPAN, Diagnostic, Span
 from transpiler.emit.abi import EntryAbi, KernelAbi
 from transpiler.emit.entry import EmittedEntry
 from transpiler.emit.format import formatted
-from transpiler.emit.naming import function_name, snake, unique
+from transpiler.emit.naming import LAUNCHERS, function_name, snake, unique
 from transpiler.ir import rust
 from transpiler.ir.rust import Line
 from transpiler.ir.symbolic import Sym, to_python
@@ -54,7 +54,7 @@ class _Group:
 def emit_operator(operator: str, programs: Sequence[tuple[Kernel, EmittedEntry]], source: str = "") -> EmittedModule:
     """Write the module of an operator; entries with the same text become one."""
     groups, places = _group(programs)
-    taken = set(DECLARATIONS) | SURFACE
+    taken = {*DECLARATIONS, *SURFACE, *LAUNCHERS}
     for group in groups:
         base = function_name(group.kernel.name)
         for _ in group.entries:
