@@ -17,6 +17,7 @@ from transpiler.execute import recorded
 from transpiler.execute.agree import differing
 
 RESULT: dict[str, Any] = json.loads((RESULTS / f"{NAME}.json").read_text(encoding="utf-8"))
+SPECIALIZATIONS: dict[str, Any] = RESULT["specializations"]
 CASES: list[dict[str, Any]] = RESULT["cases"]
 CHANGED = ("rope", "rope_neox", "black_scholes", "embedding", "dropout", "mish", "group_norm")
 """Operators whose arrays are changed, on the first inputs of each kernel; all of them would take minutes."""
@@ -33,7 +34,7 @@ def cases(rows: list[dict[str, Any]]) -> Iterator[Case]:
             case, _, name = key.partition("/")
             kept.setdefault(case, {})[name] = content
     numbers = [CASES.index(row) for row in rows]
-    for number, row, judge in zip(numbers, rows, judges(rows), strict=True):
+    for number, row, judge in zip(numbers, rows, judges(rows, SPECIALIZATIONS), strict=True):
         yield row, judge, kept.get(str(number), {})
 
 
@@ -104,8 +105,8 @@ def test_what_the_device_did_not_run_is_noticed() -> None:
     """Another program, other inputs: the result says nothing of them."""
     first = next(row for row in CASES if row["operator"] == "softmax")
     plan = first["plan"] | {"padded": True}
-    others = [first | {"tile_ir": "0"}, first | {"plan": plan}, first | {"specialization": "other"}, first]
-    said = [str(one) if isinstance(one, StaleError) else "" for one in judges(others)]
+    others = [first | {"tile_ir": "0"}, first | {"plan": plan}, first | {"kernel": "other"}, first]
+    said = [str(one) if isinstance(one, StaleError) else "" for one in judges(others, SPECIALIZATIONS)]
     assert "to other Tile IR now" in said[0]
     assert "made in another way" in said[1]
     assert "no corpus has it" in said[2]

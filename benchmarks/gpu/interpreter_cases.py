@@ -48,18 +48,27 @@ def export(exporter: ReferenceExporter, job: OperatorJob, kernel: str, spec: Spe
     return Exported(found.bytecode, toolkit.disassemble(found.bytecode))
 
 
-def judges(rows: Iterable[Row]) -> Iterator[recorded.Judge | StaleError]:
-    """Execute the cases in order; an error stands for one whose program or inputs are others than the device's."""
+def key_of(row: Row) -> str:
+    """The name of a case's specialization, in the table of specializations."""
+    return f"{row['operator']} {row['kernel']} {row['specialization']}"
+
+
+def judges(rows: Iterable[Row], specializations: Row) -> Iterator[recorded.Judge | StaleError]:
+    """Execute the cases in order; an error stands for one whose program or inputs are others than the device's.
+
+    ``specializations`` are those that the device's kernels were compiled for, whatever a corpus says by now.
+    """
     jobs: dict[str, list[OperatorJob]] = {}
-    known: tuple[tuple[str, str, str], Exported, Program, Specialization] | None = None
+    known: tuple[str, Exported, Program, Specialization] | None = None
     with ReferenceExporter() as exporter:
         for row in rows:
-            key = (row["operator"], row["kernel"], row["specialization"])
+            key = key_of(row)
             try:
                 if known is None or known[0] != key:
                     if row["corpus"] not in jobs:
                         jobs[row["corpus"]] = corpus_jobs(row["corpus"])
-                    job, spec = _named(jobs[row["corpus"]], *key)
+                    job = _named(jobs[row["corpus"]], row["operator"], row["kernel"])
+                    spec = Specialization.model_validate(specializations[key])
                     exported = export(exporter, job, row["kernel"], spec)
                     known = key, exported, Program(parse_entry(exported.text)), spec
                 yield _judge(row, *known[1:])
@@ -68,7 +77,7 @@ def judges(rows: Iterable[Row]) -> Iterator[recorded.Judge | StaleError]:
 
 
 def _judge(row: Row, exported: Exported, program: Program, spec: Specialization) -> recorded.Judge:
-    name = f"{row['operator']} {row['kernel']} {row['specialization']}"
+    name = key_of(row)
     if exported.digest != row["tile_ir"]:
         raise StaleError(f"{name}: the reference compiles it to other Tile IR now: {AGAIN}")
     inputs = recorded.inputs_of(spec, recorded.plan_of(row["plan"]), row["values"])
@@ -77,12 +86,8 @@ def _judge(row: Row, exported: Exported, program: Program, spec: Specialization)
     return recorded.Judge(program, inputs)
 
 
-def _named(
-    jobs: list[OperatorJob], operator: str, kernel: str, specialization: str
-) -> tuple[OperatorJob, Specialization]:
+def _named(jobs: list[OperatorJob], operator: str, kernel: str) -> OperatorJob:
     for job in jobs:
-        for one in job.kernels:
-            for spec in one.specializations:
-                if (job.name, one.name, spec.name) == (operator, kernel, specialization):
-                    return job, spec
-    raise StaleError(f"{operator} {kernel} {specialization}: no corpus has it any more: {AGAIN}")
+        if job.name == operator and any(one.name == kernel for one in job.kernels):
+            return job
+    raise StaleError(f"{operator} {kernel}: no corpus has it any more: {AGAIN}")

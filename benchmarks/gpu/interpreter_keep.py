@@ -41,7 +41,9 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     kept: dict[str, Array] = {}
     problems = 0
-    for number, judge in zip(numbers, judges([packed["cases"][n] for n in numbers]), strict=True):
+    for number, judge in zip(
+        numbers, judges([packed["cases"][n] for n in numbers], packed["specializations"]), strict=True
+    ):
         if isinstance(judge, StaleError):
             raise judge
         ran, names = result["cases"][number], [a["name"] for a in launches[number]["arrays"]]
@@ -60,7 +62,7 @@ def main() -> None:
             rows.append(packed["cases"][number] | {"exact": judge.exact, "repeats": ran["repeats"], "arrays": row})
     head = {key: result[key] for key in ("gpu", "driver", "versions", "command")}
     head["versions"] |= {name: packed["versions"][name] for name in COMPILERS}
-    write(options.out, head | {"left_out": left_out, "cases": rows}, kept)
+    write(options.out, head | {"left_out": left_out, "specializations": packed["specializations"], "cases": rows}, kept)
     print(f"{summary(rows)}; {len(left_out)} cases are left out")
     sys.exit(bool(problems))
 
@@ -76,11 +78,15 @@ def read_arrays(folder: Path) -> dict[int, dict[str, Array]]:
 
 
 def write(out: Path, result: dict[str, Any], kept: dict[str, Array]) -> None:
-    """Write both files; a case is a line."""
+    """Write both files; a case is a line, and a specialization."""
     out.mkdir(parents=True, exist_ok=True)
     cases = ",\n  ".join(json.dumps(case) for case in result["cases"])
-    head = json.dumps({key: value for key, value in result.items() if key != "cases"}, indent=1)
-    (out / f"{NAME}.json").write_text(f'{head[:-2]},\n "cases": [\n  {cases}\n ]\n}}\n', encoding="utf-8")
+    specializations = ",\n  ".join(
+        f"{json.dumps(key)}: {json.dumps(s)}" for key, s in result["specializations"].items()
+    )
+    head = json.dumps({k: value for k, value in result.items() if k not in ("cases", "specializations")}, indent=1)
+    text = f'{head[:-2]},\n "specializations": {{\n  {specializations}\n }},\n "cases": [\n  {cases}\n ]\n}}\n'
+    (out / f"{NAME}.json").write_text(text, encoding="utf-8")
     np.savez_compressed(out / f"{NAME}.npz", **kept)
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from interpreter_cases import Exported, export
+from interpreter_cases import Exported, export, key_of
 
 from transpiler import cubin, toolkit
 from transpiler.diagnostics import TranspileError
@@ -56,6 +56,7 @@ class Case:
     """A kernel with its inputs."""
 
     row: dict[str, Any]
+    spec: Specialization
     program: Exported
     inputs: Inputs
     parameters: tuple[str, ...]
@@ -146,7 +147,7 @@ def spec_cases(
             "corpus": corpus, "operator": job.name, "kernel": kernel, "specialization": spec.name, "values": values,
             "plan": recorded.plan_row(plan), "tile_ir": program.digest, "inputs": recorded.inputs_digest(inputs),
         }  # fmt: skip
-        case = Case(row, program, inputs, elements)
+        case = Case(row, spec, program, inputs, elements)
         if case.size <= MOST_BYTES:
             cases.append(case)
     return cases
@@ -182,7 +183,8 @@ def write(out: Path, cases: list[Case], codes: dict[bytes, bytes]) -> None:
     files: dict[str, Any] = {str(n): np.frombuffer(codes[b], np.uint8) for b, n in numbers.items()}
     np.savez_compressed(out / "code.npz", **files)
     (out / "launches.json").write_text(json.dumps(launches), encoding="utf-8")
-    head = {"versions": toolkit.versions(), "cases": [case.row for case in cases]}
+    specs = {key_of(c.row): json.loads(c.spec.model_dump_json(exclude_defaults=True)) for c in cases}
+    head = {"versions": toolkit.versions(), "specializations": specs, "cases": [case.row for case in cases]}
     (out / "cases.json").write_text(json.dumps(head, indent=1), encoding="utf-8")
 
 
