@@ -298,7 +298,8 @@ impl Table {
         unsafe {
             let address = malloc_async(stream, size_of_val(words)).map_err(|error| error.to_string())?;
             let table = Self { address, stream };
-            memcpy_htod_async(address, words.as_ptr(), size_of_val(words), stream).map_err(|error| error.to_string())?;
+            memcpy_htod_async(address, words.as_ptr(), size_of_val(words), stream)
+                .map_err(|error| error.to_string())?;
             Ok(table)
         }
     }
