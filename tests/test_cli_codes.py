@@ -45,6 +45,7 @@ SHARED = {
     "E0660": {"cubin.py", "reference/refusal.py", "verify.py"},
     "E0681": {"tileir/forms.py", "tileir/parse.py"},
     "E0683": {"tileir/forms.py", "tileir/parse.py"},
+    "E0711": {"commands.py", "verify.py"},
     "E0801": {"cli.py", "explain.py"},
     "E0901": {"agents/bench.py", "batch.py"},
     "E0823": {"cli.py", "record/command.py", "report/output.py", "store.py"},

@@ -87,4 +87,5 @@ def test_of_a_real_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert cli.main(arguments) == 3
     run = validated(capsys.readouterr().out)
     lines = {(r["ruleId"], r["locations"][0]["physicalLocation"]["region"]["startLine"]) for r in run["results"]}
-    assert lines == {("E0236", 13), ("E0236", 21), ("E0302", 15)}
+    assert lines == {("E0236", 13), ("E0220", 13), ("E0236", 21), ("E0220", 21), ("E0302", 15)}
+    assert {r["level"] for r in run["results"] if r["ruleId"] == "E0220"} == {"note"}  # the reference refuses it too

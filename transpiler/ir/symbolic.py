@@ -43,7 +43,9 @@ def param(name: str) -> Sym:
     return Sym("param", (name,))
 
 
-def _next_power_of_2(n: int) -> int:
+def _next_power_of_2(n: Any) -> int:
+    if not isinstance(n, int):
+        raise TypeError(f"a power of two next to {n!r}")
     return 1 << max(0, (n - 1).bit_length())
 
 
