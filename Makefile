@@ -75,6 +75,7 @@ $(STAMPS)/requirements: pyproject.toml
 $(STAMPS)/extension: $(STAMPS)/requirements $(RUST_SOURCES)
 	@echo "Setting up $(VENV): building the compiler extension (2 to 5 minutes the first time)"
 	@$(PIP) --no-build-isolation -e '.[dev]'
+	@$(BIN)/python -m compileall -q transpiler
 	@touch $@
 
 # What a GPU machine without internet needs for benchmarks/gpu: .dev/gpu and .dev/cu.tar.xz.
