@@ -5,8 +5,8 @@
 The reference's side is what a user of cuda-tile alone would do: one fresh process a kernel that exports all its
 checks, N at a time.  Ours is the whole batch as a process of its own, translation, compilation and comparison
 included, without cubins.  The rounds alternate the two; the best of each counts; each batch is followed by one
-with nothing changed.  All packages, ours and cuda-tile, have their bytecode, as pip leaves them.  Then come warm checks a second of either side in one process, and the peak memory of all
-processes of a batch together.
+with nothing changed.  All packages, ours and cuda-tile, have their bytecode, as pip leaves them.  Then come warm
+checks a second of either side in one process, and the peak memory of all processes of a batch together.
 """
 
 from __future__ import annotations
