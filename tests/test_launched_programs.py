@@ -35,9 +35,10 @@ OPERATORS = ("dropout", "group_gemm", "matmul", "relu", "rope", "softmax", "spli
 @dataclass(frozen=True)
 class Caught:
     """For each launch, in order: operator, kernel and specialization, and the programs that it compiled; then what
-    became of launches, by kernel, while the stream was captured."""
+    became of launches, by kernel, with strides and sizes of 1, and while the stream was captured."""
 
     programs: list[tuple[tuple[str, str, str], list[bytes]]]
+    ones: list[tuple[str, str]]
     captured: list[tuple[str, str]]
 
 
@@ -54,14 +55,15 @@ cp "$CAUGHT.cubin" "$cubin"
 _PROBE = "@__cutile_probe_entry"  # cutile tries the assembler out
 _LAUNCHES = """
 import importlib, json, os, sys
+from dataclasses import replace
 from pathlib import Path
-from ffi_build import arguments, load_package
+from ffi_build import FakeTensor, arguments, load_package
 from transpiler.jobs import corpus_jobs
 
 folder, corpus, operators = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
 caught, rows = Path(os.environ["CAUGHT"]), []
 load_package(folder, "launched")
-from launched._runtime import LaunchError
+from launched._runtime import CutileError, LaunchError
 launches = []
 for job in corpus_jobs(corpus):
     if job.name in operators:
@@ -74,6 +76,20 @@ for job in corpus_jobs(corpus):
                 kernel.launch(0, (1,), given)
                 launches.append((kernel, given))
                 rows.append(((job.name, wanted.name, spec.name), sorted(set(os.listdir(caught)) - before)))
+def with_ones(argument, field, axes):
+    if not isinstance(argument, FakeTensor):
+        return argument
+    return replace(argument, **{field: tuple(
+        1 if axis in axes else size for axis, size in enumerate(getattr(argument, field))
+    )})
+ones = []
+for kernel, given in launches:
+    for field, axes in (("strides", (0,)), ("strides", range(9)), ("shape", (0,)), ("shape", range(9))):
+        try:
+            kernel.launch(0, (1,), tuple(with_ones(argument, field, axes) for argument in given))
+            ones.append((kernel.name, "launched"))
+        except CutileError as exc:
+            ones.append((kernel.name, type(exc).__name__))
 os.environ["STUB_CAPTURING"], captured = "1", []
 for kernel, given in launches:
     for hinted in (kernel, kernel.replace_hints(occupancy=17)):  # compiled already, and not
@@ -83,7 +99,7 @@ for kernel, given in launches:
         except LaunchError as exc:
             captured.append((kernel.name, str(exc)))
 del os.environ["STUB_CAPTURING"]  # at its end the process asks streams whether they are idle
-print(json.dumps({"rows": rows, "captured": captured}))
+print(json.dumps({"rows": rows, "ones": ones, "captured": captured}))
 """
 
 
@@ -114,7 +130,7 @@ def caught(translations: list[Translation], tmp_path_factory: pytest.TempPathFac
     assert done.returncode == 0, done.stderr[-4000:]
     said = json.loads(done.stdout.splitlines()[-1])
     rows = [(tuple(check), [(kept / name).read_bytes() for name in names]) for check, names in said["rows"]]
-    return Caught(rows, [tuple(row) for row in said["captured"]])
+    return Caught(rows, *([tuple(row) for row in said[name]] for name in ("ones", "captured")))
 
 
 @dataclass(frozen=True)
@@ -170,6 +186,12 @@ def test_what_is_launched_is_what_was_proved(translations: list[Translation], ca
     assert not differ
     assert len(proved) > 80
     assert launched >= set(proved.values())
+
+
+def test_strides_and_sizes_of_1_are_launched_or_refused_by_name(caught: Caught) -> None:
+    """The reference compiles them in; no entry is taken whose text can't have them as constants."""
+    assert {said for _, said in caught.ones} == {"launched", "NoEntryError"}
+    assert len(caught.ones) == 4 * len(caught.programs)
 
 
 def test_launches_are_captured_and_lists_refused(caught: Caught) -> None:

@@ -26,8 +26,8 @@ def main() -> None:
     result = {}
     for step in (in_a_row, in_threads, in_a_graph, list_graph, other_arrays, refusals):
         result[step.__name__] = step()
-        print(f"{step.__name__}: {result[step.__name__]}")
-    machine.write(options.out / "stress.json", result)
+        print(f"{step.__name__}: {result[step.__name__]}", flush=True)
+        machine.write(options.out / "stress.json", result)  # a step that ends the process leaves the others' figures
 
 
 def modules() -> tuple[Any, Any, Any]:

@@ -36,6 +36,7 @@ class Argument:
     rust_type: str
     viewed: bool = True  # a tensor that tiles are loaded from or stored to through views
     items: tuple[str, int] | None = None
+    dynamic_strides: tuple[int, ...] = ()  # axes whose stride the text reads, so that it is passed even where it is 1
 
 
 @dataclass(frozen=True)

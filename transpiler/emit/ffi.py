@@ -163,7 +163,7 @@ def _param(argument: Argument, index: int, positions: dict[str, int]) -> str:
     viewed = str(argument.viewed).lower()
     return (
         f'Param::Array {{ name: "{argument.name}", index: {index}, element: Element::{kind}, extents: &[{texts}], '
-        f"viewed: {viewed} }}"
+        f"viewed: {viewed}, dynamic_strides: &[{', '.join(map(str, argument.dynamic_strides))}] }}"
     )
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 import jinja2
 
 from transpiler.diagnostics import NO_SPAN, Diagnostic, Span
-from transpiler.emit.abi import EntryAbi, KernelAbi
+from transpiler.emit.abi import Argument, EntryAbi, KernelAbi
 from transpiler.emit.entry import EmittedEntry
 from transpiler.emit.format import formatted
 from transpiler.emit.naming import LAUNCHERS, function_name, snake, unique
@@ -196,7 +196,9 @@ def _kernel_abi(operator: str, group: _Group) -> KernelAbi:
         full = [(*of_rank, *path, *_missing(path, entry, metadata)) for path in paths]
         common = tuple(c for c in full[0] if all(c in path for path in full))
         abi = entry.abi(name)
-        entries.append(replace(abi, conditions=common, alternatives=tuple(full) if len(full) > 1 else ()))
+        arguments = tuple(_with_dynamic_strides(argument, entry, metadata) for argument in abi.arguments)
+        alternatives = tuple(full) if len(full) > 1 else ()
+        entries.append(replace(abi, conditions=common, alternatives=alternatives, arguments=arguments))
     return KernelAbi(
         operator,
         kernel.name,
@@ -226,6 +228,18 @@ def _metadata_leaves(group: _Group) -> list[Sym]:
     """Static dims and strides that some entry depends on."""
     syms = (c.sym for paths in group.paths for path in paths for c in path if c.sym.op in ("dim", "stride"))
     return list(dict.fromkeys(syms))
+
+
+def _with_dynamic_strides(argument: Argument, entry: EmittedEntry, leaves: Sequence[Sym]) -> Argument:
+    """State the strides that the text reads and that no entry has as a constant, so that no condition says so.
+
+    A launch has them passed even where one is 1, which is compiled in otherwise.
+    """
+    use = entry.arrays.get(argument.source)
+    if argument.kind != "tensor" or use is None or not use.reads_strides:
+        return argument
+    free = (axis for axis in range(use.rank) if Sym("stride", (use.name, axis)) not in leaves)
+    return replace(argument, dynamic_strides=tuple(free))
 
 
 def _missing(path: Sequence[Condition], entry: EmittedEntry, leaves: Sequence[Sym]) -> list[Condition]:

@@ -177,7 +177,8 @@ class ArrayUse:
     """How the kernel uses an array parameter: its dtype and what of it is static in this entry.
 
     ``dims``/``strides``: per axis, an int where the text fixes it, None where it is dynamic;
-    ``metadata`` is true if the kernel reads dims or strides, so that their pattern is part of the text.
+    ``metadata`` is true if the kernel reads dims or strides, so that their pattern is part of the text;
+    ``reads_strides`` if it reads strides.
     """
 
     name: str
@@ -189,6 +190,7 @@ class ArrayUse:
     used: bool
     viewed: bool = True  # tiles are loaded or stored through views of it
     items: tuple[DType, int] | None = None  # of a list, which is a table of words: element type and rank of its arrays
+    reads_strides: bool = False
 
 
 @dataclass(eq=False)

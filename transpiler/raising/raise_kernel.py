@@ -82,7 +82,8 @@ def _arrays(spec: Specialization) -> dict[str, ArrayUse]:
     out = {}
     for name, p in spec.params.items():
         if isinstance(p, ArraySpec):
-            out[name] = ArrayUse(name, DType(p.dtype), p.ndim, p.shape_constant, p.stride_constant, True, True)
+            use = ArrayUse(name, DType(p.dtype), p.ndim, p.shape_constant, p.stride_constant, True, True)
+            out[name] = replace(use, reads_strides=True)
         elif isinstance(p, ListSpec):
             words = 1 + 2 * p.element.ndim
             item = DType(p.element.dtype), p.element.ndim

@@ -183,6 +183,7 @@ def _finish(ev: Evaluator, function: hir.Function, spec: Specialization) -> Kern
             _reads(ev, name),
             tensors[name] in used,
             tensors[name] in viewed,
+            reads_strides=(name, "stride") in ev.metadata,
         )
     _resolve_types(ev)
     return Kernel(

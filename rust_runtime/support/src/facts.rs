@@ -2,13 +2,14 @@
 //!
 //! Found in the recorded launches, without an exception: extents are known to be divisible by 16 or not at
 //! all, strides by 16 bytes or not at all, and addresses by 16 bytes or not at all. Strides of 1 are compiled
-//! in, extents of 1 too where the entry's type has a place for them. Scalars have no facts. The stride of an axis
+//! in, extents of 1 too where the entry's type has a place for them. A stride that an entry's text reads at run time is
+//! passed, whatever it is. Scalars have no facts. The stride of an axis
 //! with one element addresses nothing; the reference's compiler calls it a multiple of 16 bytes in views.
 
 use super::call::Call;
 use super::choose::{Argument, static_extent};
 use super::dtype::DType;
-use super::table::Extent;
+use super::table::Param;
 
 /// What is known of one array. The lists have one item per axis; -1 is a stride that is read at run time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,25 +48,22 @@ pub fn base_divisor(data: u64) -> i32 {
     if data.is_multiple_of(16) { 16 } else { 1 }
 }
 
-/// The facts about an array of a call.
-pub fn array_facts(
-    call: &Call<'_>,
-    index: usize,
-    extents: &[Extent],
-    viewed: bool,
-    generics: &[Argument],
-) -> ArrayFacts {
+/// The name of an array parameter, and the facts about the array of a call; None for other parameters.
+pub fn array_facts(call: &Call<'_>, param: &Param, generics: &[Argument]) -> Option<(&'static str, ArrayFacts)> {
+    let &Param::Array { name, index, extents, viewed, dynamic_strides, .. } = param else { return None };
+    let compiled_in = |(axis, &stride): (usize, &i64)| stride == 1 && !dynamic_strides.contains(&axis);
     let dtype = call.element(index).unwrap_or(DType::I8);
     let (shape, strides) = (call.shape(index), call.strides(index));
     let axes = shape.iter().zip(strides);
     let stride_div = axes.map(|(&extent, &stride)| stated_stride_divisor(extent, stride, dtype, viewed));
-    ArrayFacts {
-        strides: strides.iter().map(|&stride| if stride == 1 { 1 } else { -1 }).collect(),
+    let facts = ArrayFacts {
+        strides: strides.iter().enumerate().map(|at| if compiled_in(at) { 1 } else { -1 }).collect(),
         shape_div: shape.iter().map(|&extent| shape_divisor(extent)).collect(),
         stride_div: stride_div.collect(),
         base_div: base_divisor(call.array(index).data),
         static_shape: extents.iter().map(|&extent| static_extent(extent, generics).is_some()).collect(),
-    }
+    };
+    Some((name, facts))
 }
 
 /// The same facts as a few bits, so that a launch finds its function quickly.

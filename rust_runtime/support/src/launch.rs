@@ -156,12 +156,7 @@ fn tables(chosen: &Chosen) -> impl Iterator<Item = (String, Vec<i32>)> {
 }
 
 fn array_params<'a>(call: &'a Call<'_>, chosen: &'a Chosen) -> impl Iterator<Item = (&'static str, ArrayFacts)> + 'a {
-    chosen.entry.params.iter().filter_map(|param| match param {
-        Param::Array { name, index, extents, viewed, .. } => {
-            Some((*name, array_facts(call, *index, extents, *viewed, &chosen.generics)))
-        }
-        Param::List { .. } | Param::Scalar { .. } => None,
-    })
+    chosen.entry.params.iter().filter_map(|param| array_facts(call, param, &chosen.generics))
 }
 
 /// The facts as the compiler takes them: it looks divisors up by the position among the dynamic axes.

@@ -17,8 +17,7 @@ pub fn describe(call: &Call<'_>, chosen: &Chosen) -> String {
         if let Param::List { name, rank, .. } = param {
             strides.push(format!("[\"{name}\", [{}, 1]]", 1 + 2 * rank));
         }
-        let Param::Array { name, index, extents, viewed, .. } = param else { continue };
-        let facts = array_facts(call, *index, extents, *viewed, &chosen.generics);
+        let Some((name, facts)) = array_facts(call, param, &chosen.generics) else { continue };
         strides.push(format!("[\"{name}\", {:?}]", facts.strides));
         specs.push(format!("[\"{name}\", {:?}, {:?}, {}]", facts.shape_div, facts.stride_div, facts.base_div));
     }

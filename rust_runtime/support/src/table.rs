@@ -70,6 +70,8 @@ pub enum Param {
         extents: &'static [Extent],
         /// Whether tiles are loaded and stored through views of it.
         viewed: bool,
+        /// Axes whose stride the entry reads: it is passed even where it is 1.
+        dynamic_strides: &'static [usize],
     },
     /// A list of arrays as `&Tensor<i64, { [-1, W] }>`: a table on the device with a row of 64-bit words for each
     /// array, its address, its extents and its strides.

@@ -6,6 +6,7 @@ use super::abi::{Launch, MAX_RANK, Payload, RawValue, TensorDesc, form, kind};
 use super::call::Call;
 use super::choose::{Argument, Chosen, choose, dtype, facts_decide, flag, size};
 use super::dtype::DType;
+use super::facts::array_facts;
 use super::plan::describe;
 use super::py;
 use super::signature::signature;
@@ -39,6 +40,7 @@ static KERNEL: Kernel = Kernel {
                     element: Element::Generic(0),
                     extents: &[Extent::Generic(1), Extent::Dynamic],
                     viewed: true,
+                    dynamic_strides: &[],
                 },
                 Param::Array {
                     name: "index",
@@ -46,6 +48,7 @@ static KERNEL: Kernel = Kernel {
                     element: Element::Fixed(DType::I32),
                     extents: &[Extent::Dynamic],
                     viewed: false,
+                    dynamic_strides: &[],
                 },
                 Param::Scalar { name: "factor", index: 0, dtype: DType::F32 },
             ],
@@ -66,6 +69,7 @@ static KERNEL: Kernel = Kernel {
                     element: Element::Generic(0),
                     extents: &[Extent::Dynamic, Extent::Dynamic],
                     viewed: true,
+                    dynamic_strides: &[0],
                 },
                 Param::Array {
                     name: "index",
@@ -73,6 +77,7 @@ static KERNEL: Kernel = Kernel {
                     element: Element::Fixed(DType::I32),
                     extents: &[Extent::Dynamic],
                     viewed: false,
+                    dynamic_strides: &[],
                 },
                 Param::Scalar { name: "factor", index: 0, dtype: DType::F32 },
             ],
@@ -184,6 +189,21 @@ fn a_plan_states_the_facts_of_the_reference() {
          \"specs\": [[\"x\", [16, 1], [8, 1], 16], [\"index\", [16], [1], 16]], \"scalar_hints\": [], \
          \"occupancy\": null, \"num_ctas\": null, \"num_worker_warps\": null}"
     );
+}
+
+#[test]
+fn a_stride_that_the_text_reads_is_not_compiled_in() {
+    let mut arguments = arguments();
+    arguments.arrays[0] = array(DType::F16, &[32, 5], &[1, 1]);
+    let strides = |arguments: &Arguments| {
+        let call = arguments.call().unwrap();
+        let chosen = choose(&call).unwrap();
+        let facts = chosen.entry.params.iter().find_map(|param| array_facts(&call, param, &chosen.generics));
+        (chosen.entry.name, facts.unwrap().1.strides)
+    };
+    assert_eq!(strides(&arguments), ("wide", vec![-1, 1]));
+    arguments.constants[0] = int(1);
+    assert_eq!(strides(&arguments), ("narrow", vec![1, 1]));
 }
 
 #[test]
