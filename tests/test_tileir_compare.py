@@ -133,6 +133,63 @@ def test_carried_values_may_be_permuted_but_not_mixed_up() -> None:
     assert not judge(two, two.replace("continue %x, %y", "continue %y, %x")).equal
 
 
+CARRIED = """
+  %a = assume div_by<8>, %n : tile<i32>
+  %u = print_tko "u", %a : tile<i32> -> token
+  LOOP {
+    %x = addi %s, %m : tile<i32>
+    %y = muli %t, %m : tile<i32>
+    %o = print_tko "r", %s : tile<i32> -> token
+    %v = print_tko "r", %t : tile<i32> -> token
+    END
+  }"""
+FOR = "for %i in (%z to %n, step %e) : tile<i32> iter_values(INIT) -> (tile<i32>, tile<i32>)"
+WHILE = "loop iter_values(INIT) : tile<i32>, tile<i32> -> tile<i32>, tile<i32>"
+
+
+def _carried(kind: str, initial: str, following: str) -> str:
+    head = (FOR if kind == "for" else WHILE).replace("INIT", initial)
+    end = f"continue {following} : tile<i32>, tile<i32>"
+    stop = "if %c {\n break %s, %t : tile<i32>, tile<i32>\n } else {\n }\n"
+    body = CARRIED.replace("LOOP", f"%w:2 = {head}").replace("END", end if kind == "for" else stop + end)
+    return LOOP + (body if following.startswith("%x") else body.replace("break %s, %t", "break %t, %s"))
+
+
+@pytest.mark.parametrize("kind", ["for", "while"])
+def test_a_fact_of_an_initial_value_belongs_to_the_carried_value(kind: str) -> None:
+    """Which place the value has among the carried ones differs; that it is carried with the fact may not."""
+    reference = _carried(kind, "%s = %a, %t = %m", "%x, %y")
+    result = judge(reference, _carried(kind, "%t = %m, %s = %a", "%y, %x"))
+    assert result.equal, result.differences
+    result = judge(reference, _carried(kind, "%t = %m, %s = %n", "%y, %x"))
+    assert [d.kind for d in result.differences] == ["fact"]
+    assert "the initial value of a carried value carries div_by<8>" in result.differences[0].message
+
+
+def test_the_fact_of_one_carried_value_is_no_fact_of_another() -> None:
+    """Both start with one number: stated for one of them, the fact is lost where the other carries it."""
+    first = _carried("for", "%s = %a, %t = %n", "%x, %y")
+    other = _carried("for", "%s = %n, %t = %a", "%x, %y")
+    assert judge(first, first).equal
+    assert [d.kind for d in judge(first, other).differences] == ["fact"]
+
+
+def test_a_fact_of_a_value_that_is_carried_for_nothing_may_be_lost() -> None:
+    """Nothing looks at what the loop carries: neither the value nor what is known of it counts."""
+    body = (
+        LOOP
+        + """
+  %a = assume div_by<8>, %n : tile<i32>
+  %u = print_tko "u", %a : tile<i32> -> token
+  %w = for %i in (%z to %m, step %e) : tile<i32> iter_values(%s = INIT) -> (tile<i32>) {
+    %x = addi %s, %i : tile<i32>
+    %o = print_tko "r", %i : tile<i32> -> token
+    continue %x : tile<i32>
+  }"""
+    )
+    assert judge(body.replace("INIT", "%a"), body.replace("INIT", "%n")).equal
+
+
 def test_equal_atomics_are_two_events() -> None:
     once = """
   %r, %t = atomic_rmw_tko relaxed device %q, add, %n : tile<ptr<i32>>, tile<i32> -> tile<i32>, token

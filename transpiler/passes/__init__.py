@@ -8,6 +8,7 @@ from transpiler.passes.divisibility import state_divisors
 from transpiler.passes.fma import fuse_multiply_add
 from transpiler.passes.load_motion import move_loads
 from transpiler.passes.loop_split import split_loops
+from transpiler.passes.refusals import refuse_live
 from transpiler.passes.token_order import order_tokens
 
 
@@ -21,4 +22,5 @@ def run(kernel: Kernel) -> Kernel:
     fuse_multiply_add(kernel)
     split_loops(kernel)
     eliminate_dead_code(kernel)
+    refuse_live(kernel)
     return kernel

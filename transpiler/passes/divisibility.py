@@ -98,6 +98,8 @@ class _Analysis:
                 return Sym("div", (op.attrs["array"], "ptr", 0))
             case "dim" | "stride":
                 return self._metadata(op)
+            case "constant" if op.attrs.get("undefined"):
+                return ONE
             case "constant":
                 value = op.attrs["value"]
                 symbolic = sy.leaves_of(op.attrs["sym"]) and type(value) is int

@@ -78,14 +78,15 @@ def raw_arithmetic(
     if ftz or rounding in ("approx", "full"):
         d = ev.fix(d)
         ty = TileTy(d, ty.shape)
-    opcode, attrs = _opcode(ev, op, d, rounding, ftz, nan)
+    opcode, attrs = _opcode(op, d, rounding, ftz, nan)
     result = ev.value(opcode, (a, b), ty, **attrs)
     if op == "floordiv" and d.is_float:
         return ev.value("floor", (result,), ty)
     return result
 
 
-def _opcode(ev: Evaluator, op: str, d: DType, rounding: str | None, ftz: bool, nan: bool) -> tuple[str, dict[str, Any]]:
+def _opcode(op: str, d: DType, rounding: str | None, ftz: bool, nan: bool) -> tuple[str, dict[str, Any]]:
+    """The operation and its attributes; the reference refuses what isn't defined only if something needs it."""
     if d.is_float:
         name = {"truediv": "div", "floordiv": "div", "mod": "rem"}.get(op, op)
         if name in ("add", "sub", "mul", "div"):
@@ -103,7 +104,7 @@ def _opcode(ev: Evaluator, op: str, d: DType, rounding: str | None, ftz: bool, n
             return f"{op}i", {"signed": d.signed}
         if op == "mod":
             return "remi", {"signed": d.signed}
-    ev.refuse(f"`{op}` isn't defined for {d}")
+    return "refused", {"message": f"`{op}` isn't defined for {d.name}"}
 
 
 def modulo(ev: Evaluator, x: Val, y: Val) -> Val:

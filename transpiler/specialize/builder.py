@@ -181,6 +181,13 @@ class Builder:
             return self._float_of_symbolic(v, d, shape, s)
         return self.value("constant", (), TileTy(d, shape), value=v, sym=s)
 
+    def undefined(self, ty: TileTy) -> Value:
+        """A zero that stands for a value which is never looked at: nothing is known of it."""
+        made = self.constant(0, ty.dtype, ty.shape)
+        assert made.op is not None
+        made.op.attrs["undefined"] = True
+        return made
+
     def _float_of_symbolic(self, value: Any, d: DType, shape: Shape, sym: Sym) -> Value:
         """A non-integer constant that depends on parameters: an integer converted, else a literal by decision."""
         inner = sym

@@ -269,7 +269,7 @@ def _loop_leaves(ev: Evaluator, c: _Carried, frame: LoopFrame, block: Block) -> 
         for v in list(_leaf_tiles(ev, template)):
             ty = ev.type_of(v)
             c.params.append(Value(ty, c.name.lstrip("$")))
-            c.inits.append(ev.constant(0, ty.dtype, ty.shape))
+            c.inits.append(ev.undefined(ty))
     result = []
     for jump in frame.jumps:
         final = jump.env.get(c.name, c.init)

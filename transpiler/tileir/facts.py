@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from transpiler.tileir.graph import Program
+from transpiler.tileir.graph import INITIAL, Program
 from transpiler.tileir.liveness import inside
 from transpiler.tileir.model import tile_type
 from transpiler.tileir.numbering import Numbering
@@ -317,12 +317,17 @@ class FactChecker:
             lost = sorted(p for p in wanted - stated if not implied_by(p, stated))
             if lost and operand not in reported:
                 name = self._numbering.form(user).name
-                message = f"operand {position} of `{name}` carries {', '.join(lost)} in the reference only"
+                use = (
+                    "the initial value of a carried value" if position == INITIAL else f"operand {position} of `{name}`"
+                )
+                message = f"{use} carries {', '.join(lost)} in the reference only"
                 found.append(FactDifference("lost-fact-at-use", message, my_node, node))
         return found
 
     def _operand(self, node: int, position: int) -> int:
         args = self._numbering.graph.args[node]
+        if position == INITIAL:
+            return self._numbering.number[self._numbering.graph.mus[node][1]]
         return self._numbering.number[args[position]] if position < len(args) else -1
 
     def _by_use(self, program: Program) -> dict[tuple[int, int], tuple[set[str], int]]:

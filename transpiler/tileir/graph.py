@@ -21,6 +21,7 @@ Regions of ``reduce`` and ``scan`` become expressions over ``lambda.arg`` nodes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -39,6 +40,8 @@ WHILE = Form("loop.while").key
 LOAD_TOKEN = Form("load.token").key
 TRUE = Form("constant", (("value", "i1:true"),), (), ("tile<i1>",), ("tile<i1>",)).key
 FALSE = Form("constant", (("value", "i1:false"),), (), ("tile<i1>",), ("tile<i1>",)).key
+INITIAL = -1
+"""The operand position of a carried value's initial value: which place it has among others says nothing."""
 _PROJECT: list[int] = []
 
 
@@ -113,7 +116,7 @@ class Program:
     facts: list[tuple[int, str, int]] = field(default_factory=list)
     """(assumed node, predicate, control context)."""
     uses: list[tuple[int, int, tuple[str, ...]]] = field(default_factory=list)
-    """(using node, operand position, predicates stated on the operand as it is used)."""
+    """(using node, operand position or INITIAL, predicates stated on the operand as it is used)."""
     params: dict[int, int] = field(default_factory=dict)
     """Parameter index in the reference's numbering -> node; only parameters that are used."""
     equivalences: dict[str, int] = field(default_factory=dict)
@@ -251,7 +254,7 @@ class _Builder:
         head = Form("loop.for", op.form.attributes, (), op.form.operand_types)
         bounds = tuple([nodes[v] for v in op.operands[:3]])
         loop = graph.add(head.key, (context, *bounds), op)
-        self._note_uses(loop, op, offset=1)
+        self._note_uses(loop, op.operands[:3], offset=1)
         index, *carried = op.regions[0].args
         nodes[index] = graph.add(Form("loop.index", (), (), (), op.form.operand_types).key, (loop,))
         mus = self._carry(op, loop, op.operands[3:], carried)
@@ -273,6 +276,7 @@ class _Builder:
             self._graph.varying[mu] = True
             self._graph.mus[mu] = (loop, start, -1)
             self._nodes[arg] = mu
+            self._note_uses(mu, (init,), INITIAL)
             mus.append(mu)
         return mus
 
@@ -316,11 +320,11 @@ class _Builder:
             self._nodes[result] = value if value >= 0 else self._graph.add(TRUE)
         return outcome
 
-    def _note_uses(self, node: int, op: Op, offset: int = 0) -> None:
+    def _note_uses(self, node: int, operands: Sequence[int], offset: int = 0) -> None:
         """Remember the predicates stated on the operands as this operation sees them."""
         assumed = self._assumed
         if assumed:
-            for position, value in enumerate(op.operands):
+            for position, value in enumerate(operands):
                 if assumed.get(value):
                     self._program.uses.append((node, position + offset, assumed[value]))
 
@@ -333,7 +337,7 @@ class _Builder:
             if form.name == "bitcast" and form.operand_types == form.result_types:  # the same value: identity-cast
                 self._assumed[op.results[0]] = self._assumed.get(op.operands[0], ())
             else:
-                self._note_uses(node, op)
+                self._note_uses(node, op.operands)
             return
         if traits.kind == "assume":
             self._assume(op, operands[0], context)
@@ -345,7 +349,7 @@ class _Builder:
                 raise self._fail(op, "an effect in the body of a reduction")
             operands = (context, *operands)
         node = self._graph.add(form.key, operands, op)
-        self._note_uses(node, op, offset=int(traits.effect))
+        self._note_uses(node, op.operands, offset=int(traits.effect))
         if traits.kind == "memory":
             self._program.hinted.append((node, form.hints))
         if traits.guarded and not self._depth:
