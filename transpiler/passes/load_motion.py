@@ -28,7 +28,9 @@ def _visit(block: Block, used: set[Value]) -> None:
             _visit(region, used)
         for region in op.regions if op.opcode in ("for", "loop", "if") else ():
             at = block.ops.index(op)
-            block.ops[at:at] = _taken_out(region, used, branch=op.opcode == "if")
+            block.ops[at:at] = moved = _taken_out(region, used, branch=op.opcode == "if")
+            for each in moved:  # it stands where the loop or branch stands now
+                each.follows_return = op.follows_return
 
 
 def _taken_out(body: Block, used: set[Value], *, branch: bool) -> list[Op]:
