@@ -134,6 +134,12 @@ def _divmod(ev: Evaluator, x: Val, y: Val) -> Val:
     return TupleVal((arithmetic(ev, "floordiv", x, y), modulo(ev, x, y)))
 
 
+def _fpowi_exponent(d: DType) -> DType | None:
+    """The smallest signed type of up to 32 bits that holds every exponent, or None."""
+    wanted = d.bits if d.signed else 2 * d.bits
+    return DType(f"int{wanted}") if d.is_int and wanted <= 32 else None
+
+
 def power(ev: Evaluator, x: Val, y: Val) -> Val:
     """``**``: a float to an integer power is its own operation."""
     a, b = operand(ev, x), operand(ev, y)
@@ -141,11 +147,12 @@ def power(ev: Evaluator, x: Val, y: Val) -> Val:
         return fold(ev, "pow", a, b)
     base_float = isinstance(a.value, float) if isinstance(a, Const) else ev.type_of(a).dtype.category == "float"
     exp_dtype = ev.default_dtype(b.value) if isinstance(b, Const) else ev.type_of(b).dtype
-    if base_float and exp_dtype.is_int and exp_dtype.signed and exp_dtype.bits <= 32:
+    exponent_dtype = _fpowi_exponent(exp_dtype)
+    if base_float and exponent_dtype is not None:
         base = ev.tile(a)
         shape = ev.broadcast_shapes(ev.shape_of(base), ev.shape_of(b))
         ty = TileTy(ev.type_of(base).dtype, shape)
-        exponent = ev.convert_and_broadcast(b, exp_dtype, shape)
+        exponent = ev.convert_and_broadcast(b, exponent_dtype, shape)
         return ev.value("fpowi", (ev.broadcast_to(base, shape), exponent), ty)
     return arithmetic(ev, "pow", a, b)
 
