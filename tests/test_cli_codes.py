@@ -37,7 +37,7 @@ SHARED = {
               "specialize/evaluate.py"},
     "E0304": {"agents/unfillable.py", "specialize/kernel.py"},
     "E0311": {"specialize/loops.py", "specialize/unroll.py"},
-    "E0401": {"specialize/builder.py", "verify.py"},
+    "E0401": {"passes/refusals.py", "specialize/builder.py", "verify.py"},
     "E0603": {"agents/unfillable.py", "emit/control.py"},
     "E0605": {"agents/unfillable.py", "emit/control.py"},
     "E0620": {"emit/ffi.py", "emit/rust_values.py"},
