@@ -102,10 +102,17 @@ class CallSite:
     parent: CallSite | None
     span: Span
     trailing: str = ""  # the comment at the end of the caller's line
+    once: bool = False  # the function may return early: to the reference compiler its body is a loop that runs once
 
     def within(self, site: CallSite | None) -> bool:
         """Is this call ``site``, or part of what ``site`` called? (None: the kernel itself.)"""
         return site is None or self == site or (self.parent is not None and self.parent.within(site))
+
+    def calls(self) -> Iterator[CallSite]:
+        """This call and those around it."""
+        yield self
+        if self.parent is not None:
+            yield from self.parent.calls()
 
 
 @dataclass(frozen=True)
@@ -143,10 +150,16 @@ class Op:
     rule: str = ""  # the rule that made it
     statement: int = 0  # operations of one Python statement share a number
     follows_return: bool = False  # it stands in a branch because the other one returns from a helper function
+    returns: bool = False  # a branch in which a helper function returns
 
     def stands_in(self, site: CallSite | None) -> bool:
         """Did the operation come from that call (None: any), directly or through others?"""
         return site is None or (self.site is not None and self.site.within(site))
+
+    def runs_once_in(self, outer: Op) -> bool:
+        """Does the reference compiler have a loop that runs once between ``outer`` and this operation in it?"""
+        around = set(outer.site.calls()) if outer.site is not None else set()
+        return self.site is not None and any(call.once and call not in around for call in self.site.calls())
 
     @property
     def result(self) -> Value:

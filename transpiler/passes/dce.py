@@ -2,19 +2,25 @@
 
 A mark and sweep from the effects: a carried value is live when its result is used after the loop
 or its parameter is used by something live in the body (cf. Cytron et al., 1991, section 7.1).
+
+A loop that runs needs the conditions on which its iterations end.  To the reference compiler the body of a helper
+function that returns early is such a loop: as long as anything of it is live, it is decided where it returns, even
+if nothing depends on that.  What is loaded for such a decision orders the memory operations after it, so this holds
+until the tokens are threaded; afterwards they say what is needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transpiler.ir.tir import EFFECTS, TERMINATORS, Block, Kernel, Op, Value, walk
+from transpiler.ir.tir import EFFECTS, TERMINATORS, Block, CallSite, Kernel, Op, Value, walk
 
 
 def eliminate_dead_code(kernel: Kernel) -> None:
     """Remove operations and carried values that no effect depends on. Tokens count as values."""
     _drop_unreachable(kernel.body)
-    live = _mark(kernel.body)
+    threaded = any(op.opcode == "make_token" for op in kernel.body.ops)
+    live = _mark(kernel.body, {} if threaded else _returns(kernel.body))
     _sweep(kernel.body, live)
 
 
@@ -85,7 +91,16 @@ class _Marker:
             self.need(v)
 
 
-def _mark(body: Block) -> _Marker:
+def _returns(body: Block) -> dict[CallSite, list[Op]]:
+    """The branches in which each call of a helper function returns early."""
+    found: dict[CallSite, list[Op]] = {}
+    for op in walk(body):
+        if op.returns and op.site is not None:
+            found.setdefault(op.site, []).append(op)
+    return found
+
+
+def _mark(body: Block, returns: dict[CallSite, list[Op]]) -> _Marker:
     m = _Marker()
     m.prepare(body, None)
     parents = {inner: op for op in walk(body) for region in op.regions for inner in region.ops}
@@ -97,10 +112,13 @@ def _mark(body: Block) -> _Marker:
             if fresh and op.opcode in ("for", "loop"):
                 for branch in _exits(op.regions[0]):
                     keep_with_parents(branch)
+            for call in op.site.calls() if fresh and op.site is not None else ():
+                for branch in returns.pop(call, ()):
+                    keep_with_parents(branch)
             op = parents.get(op)
 
     for op in walk(body):
-        if op.opcode in EFFECTS or op.opcode in ("return", "break"):
+        if op.opcode in EFFECTS or op.opcode == "return":
             keep_with_parents(op)
     while m.work:
         v = m.work.pop()

@@ -52,6 +52,8 @@ def _candidates(loop: Op) -> list[_Split]:
     for op in body.ops:
         if op.opcode != "if" or op.operands[0].op is None or op.operands[0].op.opcode != "cmpi":
             continue
+        if op.runs_once_in(loop):  # to the reference compiler it isn't in this loop, but in another one
+            continue
         compare = op.operands[0].op
         a, b = compare.operands
         predicate = compare.attrs["predicate"]

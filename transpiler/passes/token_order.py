@@ -227,6 +227,8 @@ class _Pass:
         accesses: dict[str, list[Op]] = {}
         for op in body.ops:
             if _effect(op) is not None:
+                if op.runs_once_in(loop):
+                    inner.add(self.group(op))
                 accesses.setdefault(self.group(op), []).append(op)
         induction = body.params[0]
         return frozenset(

@@ -332,7 +332,8 @@ class Evaluator(Builder):
         span, outer, statement = self.span, self.site, self.statement
         self.sites += 1
         trailing, self.pending_trailing = self.pending_trailing, None
-        site = CallSite(f.name, self.sites, outer, span, trailing.text if trailing is not None else "")
+        early = may_return_early(f)
+        site = CallSite(f.name, self.sites, outer, span, trailing.text if trailing is not None else "", early)
         self.helper_args[site.index] = tuple(env.items())
         self.helper_docs[f.name] = Docs(f.docstring, f.comments)
         self.site = site
@@ -343,7 +344,7 @@ class Evaluator(Builder):
             self.site, self.span, self.statement = outer, span, statement
             self.depth -= 1
         self.helper_returns[site.index] = tuple(_tiles(result))
-        return self._opaque(result) if may_return_early(f) else result
+        return self._opaque(result) if early else result
 
     def _opaque(self, v: Val) -> Val:
         """What a function handed out of a loop: its user doesn't see a product in it."""
