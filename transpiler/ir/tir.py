@@ -151,6 +151,13 @@ class Op:
     statement: int = 0  # operations of one Python statement share a number
     follows_return: bool = False  # it stands in a branch because the other one returns from a helper function
     returns: bool = False  # a branch in which a helper function returns
+    result_of: CallSite | None = None  # the call of a helper function that returns early, whose result this is
+
+    def calls(self) -> Iterator[CallSite]:
+        """The helper calls that the operation belongs to, or whose results it hands on."""
+        for call in (self.site, self.result_of):
+            if call is not None:
+                yield from call.calls()
 
     def stands_in(self, site: CallSite | None) -> bool:
         """Did the operation come from that call (None: any), directly or through others?"""

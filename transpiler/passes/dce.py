@@ -112,7 +112,7 @@ def _mark(body: Block, returns: dict[CallSite, list[Op]]) -> _Marker:
             if fresh and op.opcode in ("for", "loop"):
                 for branch in _exits(op.regions[0]):
                     keep_with_parents(branch)
-            for call in op.site.calls() if fresh and op.site is not None else ():
+            for call in op.calls() if fresh else ():
                 for branch in returns.pop(call, ()):
                     keep_with_parents(branch)
             op = parents.get(op)

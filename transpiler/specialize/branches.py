@@ -12,15 +12,13 @@ from transpiler.specialize.values import Const, DTypeVal, HoleVal, TupleVal, Und
 
 
 def emit_if(
-    ev: Builder, cond: Value, blocks: Sequence[Block], values: Sequence[Sequence[Val]], names: Sequence[str], *,
-    fresh: bool = False,
-) -> list[Val]:  # fmt: skip
+    ev: Builder, cond: Value, blocks: Sequence[Block], values: Sequence[Sequence[Val]], names: Sequence[str]
+) -> list[Val]:
     """Emit ``if`` over two sides that both go on; returns the merged values.
 
-    A merged value is a result, or the value that both sides agree on (a result as well with ``fresh``, unless it is
-    a constant).  ``names`` are the author's.
+    A merged value is a result, or the value that both sides agree on.  ``names`` are the author's.
     """
-    merger = _Merger(ev, blocks, fresh)
+    merger = _Merger(ev, blocks)
     return _finish(ev, cond, blocks, merger, [merger.merge(a, b) for a, b in zip(*values, strict=True)], names)
 
 
@@ -50,13 +48,13 @@ def _finish(
 class _Merger:
     """Joins the values of two branches; creates a placeholder result where they differ."""
 
-    def __init__(self, ev: Builder, blocks: Sequence[Block], fresh: bool) -> None:
-        self.ev, self.blocks, self.fresh = ev, blocks, fresh
+    def __init__(self, ev: Builder, blocks: Sequence[Block]) -> None:
+        self.ev, self.blocks = ev, blocks
         self.results: list[Value] = []
         self.outputs: tuple[list[Value], list[Value]] = ([], [])
 
     def merge(self, a: Val, b: Val) -> Val:
-        if (a is b or a == b) and not (self.fresh and isinstance(a, (Value, TupleVal))):
+        if a is b or a == b:
             return a
         for v in (a, b):
             if isinstance(v, (HoleVal, Undefined)):

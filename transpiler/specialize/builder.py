@@ -204,7 +204,10 @@ class Builder:
         """A Python number as a typed constant."""
         d = self.resolve(dtype)
         value = literal(x.value, d) if isinstance(x.value, float) and d.is_float else x.value
-        return self.constant(value, d, shape, sym)
+        made = self.constant(value, d, shape, sym)
+        if made.op is not None:
+            made.op.result_of = x.result_of
+        return made
 
     def known(self, x: Val) -> Const | None:
         """The Python value of a 0-d tile that is a constant to the kernel; of larger tiles nothing is known."""

@@ -257,10 +257,8 @@ def _return(
             outcome = Outcome("return")
         going.outcome = outcome
     values = [a.outcome.value for a in arms]
-    # What a helper function returns comes out of a loop for the reference compiler, even when it is always the same.
-    helper = ev.site is not None
-    (value,) = emit_if(ev, cond, [a.block for a in arms], [[v] for v in values], (), fresh=helper)
-    ev.block.ops[-1].returns = helper
+    (value,) = emit_if(ev, cond, [a.block for a in arms], [[v] for v in values], ())
+    ev.block.ops[-1].returns = ev.site is not None
     for n in names:
         env[n] = Undefined("the function has returned")
     return Outcome("return", value)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from transpiler.diagnostics import Diagnostic, Span, TranspileError
@@ -14,9 +15,9 @@ from transpiler.ir import hir
 from transpiler.ir import symbolic as sy
 from transpiler.ir.construct import Construct, FilledSite, Filler, Fragments, HoleSite
 from transpiler.ir.symbolic import Sym
-from transpiler.ir.tir import CallSite, Docs, Value
+from transpiler.ir.tir import CallSite, Docs, Op, Value
 from transpiler.ir.trace import RuleTrace
-from transpiler.ir.types import BOOL, DTYPE_TABLE, DType
+from transpiler.ir.types import BOOL, DTYPE_TABLE, DType, PtrTy, TileTy
 from transpiler.rules import registry
 from transpiler.specialize.builder import Builder
 from transpiler.specialize.inline import unmapped
@@ -344,15 +345,22 @@ class Evaluator(Builder):
             self.site, self.span, self.statement = outer, span, statement
             self.depth -= 1
         self.helper_returns[site.index] = tuple(_tiles(result))
-        return self._opaque(result) if early else result
+        return self._handed_out(result, site) if early else result
 
-    def _opaque(self, v: Val) -> Val:
-        """What a function handed out of a loop: its user doesn't see a product in it."""
-        if isinstance(v, TupleVal):
-            return TupleVal(tuple(map(self._opaque, v.items)))
-        if not isinstance(v, Value) or v.op is None or v.op.opcode not in ("mulf", "convert"):
-            return v
-        return self.value("opaque", (v,), v.ty)
+    def _handed_out(self, v: Val, call: CallSite) -> Val:
+        """What a function handed out of a loop: its user needs the loop, and doesn't see a product in it."""
+        match v:
+            case TupleVal(items=items):
+                return TupleVal(tuple(self._handed_out(i, call) for i in items))
+            case Const():
+                return replace(v, result_of=call)
+            case Value(ty=TileTy() | PtrTy(), op=op) if op is None or _seen_through(op, call):
+                value = self.value("opaque", (v,), v.ty)
+                assert value.op is not None
+                value.op.result_of = call
+                return value
+            case _:
+                return v
 
     def _bind_helper(self, f: hir.Function, args: tuple[Val, ...], kwargs: dict[str, Val]) -> Env:
         names = [p.name for p in f.params]
@@ -381,6 +389,11 @@ class Evaluator(Builder):
         self.holes.append(met)
         self.hole_sites.append(HoleSite(hole.construct or Construct("other", hole.code), met, hole.inputs))
         self.emit("hole", code=hole.code, message=hole.message)
+
+
+def _seen_through(op: Op, call: CallSite) -> bool:
+    """Would the user of what a call hands out see an operation that it may not see, or not the call?"""
+    return op.opcode in ("mulf", "convert") or (op.opcode != "constant" and not op.stands_in(call))
 
 
 def _unmapped(args: Sequence[Val], kwargs: dict[str, Val]) -> Unmapped | None:

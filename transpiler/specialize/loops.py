@@ -189,7 +189,7 @@ def _close_loop(
             continue
         leaves = _loop_leaves(ev, c, frame, block)
         if leaves is None:
-            last = finals[-1] if finals else c.init
+            last = _returned_constant(c, frame) or (finals[-1] if finals else c.init)
             env[c.name] = last if not numeric(last) and not isinstance(last, TupleVal) else _after_only(c, last)
             continue
         after.append((c, len(inits)))
@@ -248,6 +248,13 @@ def _same(final: Val, init: Val, c: _Carried) -> bool:
 def _unmapped(v: Val) -> bool:
     """Does a value come from a construct that has no mapping?"""
     return isinstance(v, HoleVal) or (isinstance(v, TupleVal) and any(map(_unmapped, v.items)))
+
+
+def _returned_constant(c: _Carried, frame: LoopFrame) -> Const | None:
+    """What a helper function returns wherever it returns in the loop, if that is always the same and no number."""
+    given = [j.env.get(c.name, c.init) for j in frame.jumps if j.exit in ("break", "return") and not j.own]
+    first = next((v for v in given if isinstance(v, Const)), None) if c.name == RETVAL else None
+    return first if first is not None and all(v == first or isinstance(v, Undefined) for v in given) else None
 
 
 def _template(c: _Carried, frame: LoopFrame) -> Val | None:

@@ -6,6 +6,7 @@ loop (``break`` where that is inside another loop).  The reference compiler does
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from transpiler.diagnostics import Span
@@ -32,6 +33,20 @@ def _returns(loop: hir.Stmt) -> bool:
     return any(isinstance(s, hir.Return) for s in hir.walk(loop.body))
 
 
+def _only_returns(loop: hir.For | hir.While) -> bool:
+    """Is it ``while True`` without a ``break``?"""
+    endless = isinstance(loop, hir.While) and isinstance(loop.cond, hir.Const) and bool(loop.cond.value)
+    return endless and not any(isinstance(s, hir.Break) for s in _own(loop.body))
+
+
+def _own(body: tuple[hir.Stmt, ...]) -> Iterator[hir.Stmt]:
+    """The statements of a loop's body, but for those of loops in it."""
+    for s in body:
+        yield s
+        if isinstance(s, hir.If):
+            yield from _own(s.then + s.orelse)
+
+
 def _list(body: tuple[hir.Stmt, ...], *, in_loop: bool) -> tuple[hir.Stmt, ...]:
     return tuple(new for s in body for new in _statement(s, in_loop))
 
@@ -45,7 +60,7 @@ def _statement(s: hir.Stmt, in_loop: bool) -> tuple[hir.Stmt, ...]:
         case hir.For() | hir.While() if _returns(s):
             found = hir.Return(hir.Local(RETVAL, span=s.span), span=s.span)
             leave = hir.Break(span=s.span) if in_loop else found
-            told = hir.If(hir.Local(RETURNING, span=s.span), (leave,), span=s.span)
+            told = leave if _only_returns(s) else hir.If(hir.Local(RETURNING, span=s.span), (leave,), span=s.span)
             return (replace(s, body=_list(s.body, in_loop=True)), told)
         case _:
             return (s,)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from transpiler.diagnostics import Span
 from transpiler.ir import hir
 from transpiler.ir.construct import Construct
 from transpiler.ir.symbolic import Sym, lit
-from transpiler.ir.tir import Value
+from transpiler.ir.tir import CallSite, Value
 from transpiler.ir.types import DType, Shape
 
 
@@ -22,6 +22,8 @@ class Const:
 
     value: Any
     sym: Sym
+    result_of: CallSite | None = field(default=None, compare=False)
+    """The call of a helper function that hands it out of a loop; what is computed with it is another constant."""
 
 
 def const(value: Any) -> Const:
