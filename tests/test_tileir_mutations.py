@@ -15,7 +15,7 @@ from transpiler.tileir.printer import print_entry
 from transpiler.tileir.selfcheck import shuffled
 
 CASES = Path(__file__).parent / "tileir_cases"
-PROGRAMS = ("rows", "gemm", "gather", "control", "ordered", "mixed", "rust_softmax")
+PROGRAMS = ("rows", "gemm", "gather", "control", "ordered", "mixed", "early", "rust_softmax")
 
 
 @cache
@@ -71,6 +71,15 @@ MUTATIONS = (
              "continue %iterArg0, %27 : token, token"),
     Mutation("join loses an operand", "ordered", r"join_tokens %for#1, %result_token_13, %18",
              "join_tokens %for#1, %result_token_13"),
+    Mutation("store doesn't wait for what decides a return", "early", r"token = %1#2", "token = %0"),
+    Mutation("store doesn't wait for the other call", "early", r"token = %5#2", "token = %0"),
+    Mutation("token of the load that decides is lost", "early", r"continue %true_29, %true, %9",
+             "continue %true_29, %true, %iterArg2"),
+    Mutation("token at the early return", "early", r"break %8, %8, %for#2", "break %8, %8, %arg12"),
+    Mutation("token at the other return", "early", r"(break %tile, %cst_1_i32_20), %8", r"\1, %arg12"),
+    Mutation("loop goes on after a return", "early", r"continue %true_29, %true", "continue %true_29, %false"),
+    Mutation("condition of a return in a loop", "early", r"greater_than %reshape_28", "less_than %reshape_28"),
+    Mutation("value of an early return", "early", r"(%cst_1_i32_26 = constant <i32:) 1>", r"\1 2>"),
     Mutation("memory ordering", "ordered", r"load_view_tko acquire device", "load_view_tko relaxed device"),
     Mutation("memory ordering of an atomic", "ordered", r"acq_rel device", "release device"),
     Mutation("memory scope", "ordered", r"acquire device", "acquire sys"),

@@ -45,9 +45,9 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
     ),
     Equivalence(
         "splat-of-scalar",
-        "A tile of one element that is reshaped and broadcast in any number of steps holds that element everywhere; "
-        "only the last shape counts.",
-        ("reshape", "broadcast"),
+        "A tile of one element that is reshaped, broadcast and permuted in any number of steps holds that element "
+        "everywhere; only the last shape counts.",
+        ("reshape", "broadcast", "permute"),
         rw.splat_of_scalar,
     ),
     Equivalence(
@@ -63,6 +63,14 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
         "choice either way; the machine code was found identical.)",
         ("scan",),
         rw.scan_of_permute,
+    ),
+    Equivalence(
+        "scan-of-uniform",
+        "In a tile of one value all lines along a dimension are equal, so a scan of it varies along that dimension "
+        "alone: its result permuted is the scan of a tile of the permuted shape, with that value, along the "
+        "dimension's new place. (It is scan-axis-by-permute where the permuted operand was seen to be that tile.)",
+        ("permute",),
+        rw.permute_of_uniform_scan,
     ),
     Equivalence(
         "identity-cast",

@@ -108,11 +108,11 @@ def reshape_of_reshape(numbering: Numbering, key: int, args: tuple[int, ...]) ->
 
 
 def splat_of_scalar(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:
-    """Bring ``broadcast``/``reshape`` chains over a one-element tile to reshape to ones, then broadcast."""
+    """Bring ``broadcast``/``reshape``/``permute`` chains over a one-element tile to reshape to ones, then broadcast."""
     form = FORMS[key]
     result = form.result_types[0]
     source, source_type = args[0], form.operand_types[0]
-    while numbering.form(source).name in ("reshape", "broadcast") and tile_type(source_type).size > 1:
+    while numbering.form(source).name in ("reshape", "broadcast", "permute") and tile_type(source_type).size > 1:
         source_type = numbering.form(source).operand_types[0]
         source = numbering.args(source)[0]
     if tile_type(source_type).size > 1 or tile_type(result).size == 1:
@@ -152,6 +152,29 @@ def scan_of_permute(numbering: Numbering, key: int, args: tuple[int, ...]) -> in
     scanned = numbering.cons(scan.key, (numbering.args(args[0])[0], *args[1:]))
     permute = shape_form("permute", source_type, form.result_types[0], ",".join(map(str, order)))
     return numbering.cons(permute, (scanned,))
+
+
+def permute_of_uniform_scan(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:
+    """Turn ``permute(scan(u, dim=d), p)`` into ``scan(permute(u, p), dim=i)`` with p[i] = d, for u with one value."""
+    inner = numbering.form(args[0])
+    if inner.name != "scan" or len(inner.operand_types) != 1 or inner.operand_types != inner.result_types:
+        return None
+    source, *body = numbering.args(args[0])
+    if not _uniform(numbering, source):
+        return None
+    order, result = _permutation(FORMS[key]), FORMS[key].result_types[0]
+    attributes = tuple((k, str(order.index(int(v))) if k == "dim" else v) for k, v in inner.attributes)
+    permute = shape_form("permute", inner.operand_types[0], result, ",".join(map(str, order)))
+    scan = Form("scan", attributes, inner.roles, (result,), (result,))
+    return numbering.cons(scan.key, (numbering.cons(permute, (source,)), *body))
+
+
+def _uniform(numbering: Numbering, number: int) -> bool:
+    """Say whether a tile holds one value, by its normal form: a constant, or a broadcast of one element."""
+    if constant_value(numbering, number) is not None:
+        return True
+    form = numbering.form(number)
+    return form.name == "broadcast" and tile_type(form.operand_types[0]).size == 1
 
 
 def fold_integer_cast(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:
