@@ -21,10 +21,17 @@ import machine
 TESTS = ["tests/ops/test_*.py", "tests/ops/activation/test_*.py", "tests/ops/experimental/test_*.py", "own/test_*.py"]
 HERE = Path(__file__).resolve().parent
 LIMIT = 0.98
+HOISTED = (
+    "equal graphs, but the reference's front end moves what is invariant in front of a loop and ours leaves it where "
+    "the author wrote it: the assembler schedules a few instructions otherwise"
+)
 EXPLANATIONS = {
+    "attention_sink_decode": HOISTED,
     "group_gemm": "a list of arrays is a matrix of 64-bit numbers for cutile, five parameters (pointer, sizes, "
     "strides) where the reference has two (pointer, length): parameters lie at other addresses, so the code that reads "
     "them differs",
+    "layer_norm": HOISTED,
+    "layer_norm_legacy": HOISTED,
 }
 """Why the machine code of an operator isn't identical."""
 
