@@ -7,8 +7,9 @@ Operations mirror Tile IR.  Control flow is nested: ``for`` has operands (lower,
 (or ``continue``/``break``/``return``).  A kernel's body ends in ``return``.
 
 Opcodes and their attributes (``*`` marks optional ones):
-  constant            value, sym, baked*              a scalar or splat; sym: its Sym; baked: the kernel sees a run-time
-                                                      value, which the launch makes a number
+  constant            value, sym, baked*, undefined*  a scalar or splat; sym: its Sym; baked: the kernel sees a run-time
+                                                      value, which the launch makes a number; undefined: what a
+                                                      loop carries before it is assigned
   tensor              name                            the tensor view of an array parameter
   scalar              name                            a runtime scalar parameter (0-d tile)
   block_id, num_blocks  axis                          0-d i32
@@ -47,6 +48,7 @@ Opcodes and their attributes (``*`` marks optional ones):
   assume              (a)  divisor: int, or the Sym of a list element's known divisor | lower, upper
   int_to_ptr          (a)                             an i64 scalar as a pointer
   print (*args, token) format -> token;   assert (cond) message
+  refused             (*operands) message             what the reference compiler refuses unless it is dead code (pure)
   hole                (*uses) code, message           an unmapped construct; results may have any type
   rust                (*operands) fragment            an unmapped construct that an override filled with Rust (pure)
 """
