@@ -75,12 +75,15 @@ def test_aliases_of_the_functions() -> None:
             go(s, (cdiv(x.n, 4),), k, (x,), launch=1)
             cuda.tile.launch(s, (1,), k, (x,))
             tool.launch(x)
+            with cuda.tile.compiler_timeout(15):
+                tool.launch(x)
             return exhaustive_search([1], s, None, k, None, exhaustive_search=tool.go)
         """
     )
     assert "_cutile.launch(s, (cdiv(x.n, 4),), k, (x,), launch=1)" in text
     assert "    _cutile.launch(s, (1,), k, (x,))" in text
     assert "tool.launch(x)" in text
+    assert "    with _cutile.compiler_timeout(15):" in text
     assert "return _cutile.exhaustive_search([1], s, None, k, None, exhaustive_search=tool.go)" in text
     imports = [line for line in text.splitlines() if "import" in line]
     assert imports == ["from cuda.tile import cdiv", "from .. import _runtime as _cutile"]

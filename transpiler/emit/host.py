@@ -1,8 +1,9 @@
 """The host module of an operator: the author's module with the launches of our kernels in it.
 
-A LibCST codemod: kernels become the objects of ``_bindings``, ``ct.launch`` and ``exhaustive_search`` those of the
-runtime, which hand kernels that weren't translated on to cuda.tile.  Everything else stays as it is: public
-functions, autograd classes, caches, tuning.  What only kernels used, and that needs cuda.tile, goes.
+A LibCST codemod: kernels become the objects of ``_bindings``, ``ct.launch``, ``ct.compiler_timeout`` and
+``exhaustive_search`` those of the runtime, which hand kernels that weren't translated on to cuda.tile.  Everything
+else stays as it is: public functions, autograd classes, caches, tuning.  What only kernels used, and that needs
+cuda.tile, goes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,11 @@ import libcst as cst
 from transpiler.emit.naming import unique
 
 _LAUNCH, _SEARCH = "launch", "exhaustive_search"
-_REPLACED = {"cuda.tile.launch": _LAUNCH, "cuda.tile.tune.exhaustive_search": _SEARCH}
+_REPLACED = {
+    "cuda.tile.launch": _LAUNCH,
+    "cuda.tile.tune.exhaustive_search": _SEARCH,
+    "cuda.tile.compiler_timeout": "compiler_timeout",
+}
 _NEEDS_TILE = "cuda"
 _REGISTER = ".register_impl"
 _TILEGYM_BACKEND = {"cutile": "cutile-rs"}

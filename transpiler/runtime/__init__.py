@@ -24,6 +24,7 @@ from .errors import (
 )
 from .kernel import Array, Constant, Kernel, List, Scalar, launch
 from .library import Library, launch_count
+from .limits import compiler_timeout
 from .tuning import Measurement, TuningResult, exhaustive_search
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "RankError",
     "Scalar",
     "TuningResult",
+    "compiler_timeout",
     "exhaustive_search",
     "launch",
     "launch_count",
