@@ -131,6 +131,26 @@ def test_leaving_an_array_on_one_side_only_is_a_difference() -> None:
 TWICE_BODY = "  %r = addf %a, %a : tile<16xf32>"
 
 
+SUM = """  %q = reduce %a dim=0 identities=[0.0 : f32] : tile<16xf32> -> tile<f32>
+  (%l: tile<f32>, %m: tile<f32>) {
+    %z = addf %l, %m : tile<f32>
+    yield %z : tile<f32>
+  }
+  %o = reshape %q : tile<f32> -> tile<1xf32>
+  %r = broadcast %o : tile<1xf32> -> tile<16xf32>"""
+
+
+def test_a_padding_that_is_lost_is_a_difference_where_results_depend_on_it() -> None:
+    """What a load gives without one isn't 0 by chance."""
+    without = entry(SUM).replace("padding_value = zero, ", "")
+    result = agreement(without, entry(SUM))
+    assert not result.agrees and result.counterexample is not None
+    assert "what masked loads leave open is 1.5" in result.counterexample.inputs.describe()
+    assert result.counterexample.difference.array == "y"
+    assert agreement(without, without).agrees  # the reference's own business
+    assert agreement(TWICE.replace("padding_value = zero, ", ""), TWICE).agrees  # nothing depends on it
+
+
 def test_no_valid_input_is_not_agreement() -> None:
     """A program that always divides by zero has no meaning on any input; that is said, and nothing is tested."""
     never = entry("  %z = constant <i32: 0> : tile<i32>\n  %q = divi %n, %z signed : tile<i32>\n" + TWICE_BODY)

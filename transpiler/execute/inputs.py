@@ -36,6 +36,8 @@ class Inputs:
     ours: tuple[Any, ...]
     layouts: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]]
     """The shape and strides, in elements, of each array."""
+    open_value: float = 0.0
+    """What loads give that the program leaves open: masked ones without padding (integers: 0 or 1)."""
 
     @property
     def grid(self) -> tuple[int, int, int]:
@@ -46,7 +48,8 @@ class Inputs:
         """The call in words: shapes, scalars, grid."""
         arrays = [f"{name} {'x'.join(map(str, shape)) or 'scalar'}" for name, (shape, _) in self.layouts.items()]
         scalars = [f"{name} = {value}" for name, value in self.plan.scalars.items()]
-        return ", ".join([*arrays, *scalars, f"grid {'x'.join(map(str, self.plan.grid))}"])
+        left_open = [f"what masked loads leave open is {self.open_value}"] if self.open_value else []
+        return ", ".join([*arrays, *scalars, f"grid {'x'.join(map(str, self.plan.grid))}", *left_open])
 
 
 def seed_of(*parts: object) -> int:

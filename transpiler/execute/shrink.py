@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from transpiler.execute.agree import Counterexample, Difference, Execution, invalid
+from transpiler.execute.agree import Counterexample, Difference, Execution
 from transpiler.execute.inputs import Inputs, make
 from transpiler.execute.plan import Plan, fits
 from transpiler.tileir.memory import Memory
@@ -33,11 +33,7 @@ class _Shrinker:
         if self.runs >= _RUNS:
             return False
         self.runs += 1
-        theirs = self.execution.run_side("reference", inputs, races=False)
-        if invalid(theirs):
-            return False
-        mine = self.execution.run_side("ours", inputs, races=False)
-        difference: Difference | None = self.execution.compare(inputs, theirs, mine)
+        difference: Difference | None = self.execution.compare_again(inputs, races=False)
         if difference is None:
             return False
         self.best = Counterexample(inputs, difference)
@@ -49,7 +45,9 @@ class _Shrinker:
         while again and self.runs < _RUNS:
             again = False
             for plan in _smaller(self.execution, self.best.inputs.plan):
-                if self._accept(make(self.execution.spec, plan, self.best.inputs.values, self.execution.seed)):
+                old = self.best.inputs
+                new = make(self.execution.spec, plan, old.values, self.execution.seed)
+                if self._accept(replace(new, open_value=old.open_value)):
                     again = True
                     break
 
