@@ -17,6 +17,7 @@ from transpiler.emit.outline import Group
 from transpiler.emit.uses import Uses
 from transpiler.ir import rust
 from transpiler.ir.construct import Construct, FilledSite, HoleSite
+from transpiler.ir.rust_text import literal
 from transpiler.ir.symbolic import Sym, lit
 from transpiler.ir.tir import EFFECTS, RAISED, Block, CallSite, Condition, Kernel, Op, Value
 from transpiler.ir.types import PtrTy, TensorTy, TileTy, Type
@@ -355,7 +356,7 @@ class Lowering:
 
     def error(self, op: Op, code: str, message: str) -> None:
         """``compile_error!`` in the emitted text."""
-        text = rust.Text('"' + f"{code}: {message}".replace("\\", "\\\\").replace('"', '\\"') + '"')
+        text = rust.Text(literal(f"{code}: {message}"))
         e = rust.call("compile_error!", text)
         if not op.results:
             self.emit(rust.Do(e, self.note(op)))
@@ -440,7 +441,7 @@ def _assert(self: Lowering, op: Op) -> None:
     (cond,) = self.take(op.operands)
     if not isinstance(cond, rust.Var):
         cond = temporary(self, op, op.operands[0].ty, cond, "holds")
-    text = '"' + str(op.attrs.get("message") or "").replace("\\", "\\\\").replace('"', '\\"') + '"'
+    text = literal(str(op.attrs.get("message") or ""))
     self.emit(rust.Do(rust.Call("cuda_tile_assert!", (cond, rust.Text(text))), self.note(op)))
 
 

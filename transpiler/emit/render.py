@@ -17,6 +17,7 @@ from transpiler.emit.format import formatted
 from transpiler.emit.naming import LAUNCHERS, function_name, snake, unique
 from transpiler.ir import rust
 from transpiler.ir.rust import Line
+from transpiler.ir.rust_text import comment
 from transpiler.ir.symbolic import Sym, to_python
 from transpiler.ir.tir import Condition, Kernel
 from transpiler.resources import templates_dir
@@ -107,8 +108,9 @@ def render_template(name: str, **values: object) -> str:
 
 def _lines(operator: str, module: str, source: str, groups: Sequence[_Group]) -> list[Line]:
     text = render_template(
-        "kernel.rs.j2", title=f"Kernels of `{operator}`.", source=source or operator, module=module, body=_MARK + "\n"
-    )
+        "kernel.rs.j2", title=f"Kernels of `{operator}`.", source=comment(source or operator), module=module,
+        body=_MARK + "\n",
+    )  # fmt: skip
     lines: list[Line] = []
     for line in text.splitlines():
         if line.strip() == _MARK:

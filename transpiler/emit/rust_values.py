@@ -12,6 +12,7 @@ from typing import Any
 
 from transpiler.diagnostics import error
 from transpiler.emit.naming import snake, unique
+from transpiler.ir.rust_text import literal
 from transpiler.ir.symbolic import LEAVES, OPERATORS, Sym, leaves_of
 from transpiler.ir.tir import Condition
 
@@ -50,7 +51,7 @@ def _literal(value: Any) -> str:
         case float():
             return _float(value)
         case str():
-            return _text(value)
+            return literal(value, ascii_only=True)
     raise error("E0620", f"a constant of type {type(value).__name__} can't be passed to Rust")
 
 
@@ -61,13 +62,6 @@ def _float(value: float) -> str:
         return "f64::INFINITY" if value > 0 else "f64::NEG_INFINITY"
     text = repr(value)
     return text if "." in text or "e" in text else f"{text}.0"
-
-
-def _text(value: str) -> str:
-    """Write a string literal in ASCII."""
-    escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-    plain = (escapes.get(c, c if " " <= c <= "~" else f"\\u{{{ord(c):x}}}") for c in value)
-    return '"' + "".join(plain) + '"'
 
 
 def _slice(items: Iterable[Sym], leaf: Leaf) -> str:

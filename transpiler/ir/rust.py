@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from transpiler.diagnostics import NO_SPAN, Span
+from transpiler.ir.rust_text import comment
 
 WIDTH = 120
 INDENT = "    "
@@ -356,7 +357,7 @@ class Printer:
         if note.blank and not first:
             self.put(0, "")
         for line in note.comments:
-            self.put(depth, f"// {line}".rstrip())
+            self.put(depth, f"// {comment(line)}".rstrip())
         start = len(self.lines)
         match stmt:
             case Let():
@@ -383,7 +384,7 @@ class Printer:
                 self.put(depth, f"{stmt.keyword};")
         if note.trailing:
             last = self.lines[-1 if not blocks_of(stmt) else start]
-            last.text += f" // {note.trailing}"
+            last.text += f" // {comment(note.trailing)}"
         self.span = outer
 
     def _braces(self, head: str, body: tuple[Stmt, ...], depth: int) -> None:
@@ -430,9 +431,9 @@ class Printer:
         """Print a function."""
         self.span = fn.span
         for line in fn.comments:
-            self.put(depth, f"// {line}".rstrip())
+            self.put(depth, f"// {comment(line)}".rstrip())
         for line in fn.docs:
-            self.put(depth, f"/// {line}".rstrip())
+            self.put(depth, f"/// {comment(line)}".rstrip())
         for line in fn.attrs:
             self.put(depth, line)
         head = f"{'pub ' if fn.public else ''}{'unsafe ' if fn.unsafe else ''}fn {fn.name}"

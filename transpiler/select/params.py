@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
 from transpiler.ir import rust
+from transpiler.ir.rust_text import literal
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import Op
 from transpiler.ir.types import DType, PtrTy, Shape, TileTy, TokenTy, Type, ViewTy
@@ -204,7 +205,7 @@ def _store_ptr(op: Op, types: Types, e: Sequence[rust.Expr], out: dict[str, rust
 def _token_last(op: Op, types: Types, e: Sequence[rust.Expr], out: dict[str, rust.Expr | str]) -> None:
     out["token"] = e[-1]
     if "format" in op.attrs:
-        out["format"] = '"' + str(op.attrs["format"]).replace("\\", "\\\\").replace('"', '\\"') + '"'
+        out["format"] = literal(str(op.attrs["format"]))
 
 
 def _slice_index(first: int) -> _Builder:
