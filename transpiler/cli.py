@@ -19,6 +19,7 @@ from typing import Annotated, Any
 import typer
 
 from transpiler.diagnostics import Diagnostic, TranspileError, error
+from transpiler.identifiers import identifier
 
 _INTERRUPTED = 130
 _DEFAULT_OUT = Path("cutile_rs")
@@ -79,7 +80,7 @@ def translate(
     from transpiler.commands import FileOptions, dump_file, translate_file
 
     options = FileOptions(
-        file, out, kernel, spec, target=_arch(target), variants=variants, verify=not no_verify,
+        file, out, kernel and identifier(kernel), spec, target=_arch(target), variants=variants, verify=not no_verify,
         cubins=_cubins(cubin), format=format.value, jobs=jobs, without=_names(without),
     )  # fmt: skip
     return translate_file(options) if dump is None else dump_file(options, dump.value)
@@ -227,8 +228,8 @@ def fill(
     """Fill what no rule maps: tasks for a language model or for you, answers that are checked, overrides."""
     from transpiler.agents.command import FillOptions, run_fill
 
-    return run_fill(FillOptions(folder, raised, kernel, source, json, jobs, client, tokens, hole_tokens, seconds,
-                                again))  # fmt: skip
+    return run_fill(FillOptions(folder, raised, kernel and identifier(kernel), source, json, jobs, client, tokens,
+                                hole_tokens, seconds, again))  # fmt: skip
 
 
 @commands_app.command()

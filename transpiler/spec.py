@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from transpiler.identifiers import identifier
 
 DTYPES = (
     "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -17,6 +19,10 @@ DTYPES = (
     "float8_e8m0fnu", "float4_e2m1fn",
 )  # fmt: skip
 DType = Literal[DTYPES]  # type: ignore[valid-type]
+
+
+Name = Annotated[str, AfterValidator(identifier)]
+"""A name of Python, as Python reads it."""
 
 
 class Model(BaseModel):
@@ -164,7 +170,7 @@ class Specialization(Model):
     """
 
     name: str
-    params: dict[str, ParamSpec]
+    params: dict[Name, ParamSpec]
     hints: Hints = Hints()
     target: str | None = None
     grid: tuple[int, ...] | None = None
@@ -173,7 +179,7 @@ class Specialization(Model):
 class KernelManifest(Model):
     """A kernel and the specializations to check it for."""
 
-    name: str
+    name: Name
     specializations: tuple[Specialization, ...] = ()
 
 

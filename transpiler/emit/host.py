@@ -17,6 +17,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from transpiler.emit.naming import unique
+from transpiler.identifiers import identifier
 
 _LAUNCH, _SEARCH = "launch", "exhaustive_search"
 _REPLACED = {
@@ -142,9 +143,9 @@ class _Imports:
         """Return the dotted name that an expression stands for, or ""."""
         parts: list[str] = []
         while isinstance(node, cst.Attribute | ast.Attribute):
-            parts.append(node.attr.value if isinstance(node, cst.Attribute) else node.attr)
+            parts.append(_name(node.attr) if isinstance(node, cst.Attribute) else node.attr)
             node = node.value
-        name = node.value if isinstance(node, cst.Name) else node.id if isinstance(node, ast.Name) else ""
+        name = _name(node) if isinstance(node, cst.Name) else node.id if isinstance(node, ast.Name) else ""
         base = self.bound.get(name)
         return ".".join([base, *reversed(parts)]) if base else ""
 
@@ -152,6 +153,11 @@ class _Imports:
         """Does a name stand for something of cuda.tile?"""
         target = self.bound.get(name, "")
         return target == _NEEDS_TILE or target.startswith("cuda.tile")
+
+
+def _name(node: cst.Name) -> str:
+    """A name as Python reads it, and ``ast`` has it."""
+    return identifier(node.value)
 
 
 def _target(alias: ast.alias) -> str:
@@ -172,10 +178,10 @@ class _Codemod(cst.CSTTransformer):
     # Kernels
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:  # noqa: N802
-        return not self._is_kernel(node) and node.name.value not in self._unchanged
+        return not self._is_kernel(node) and _name(node.name) not in self._unchanged
 
     def _is_kernel(self, node: cst.FunctionDef) -> bool:
-        return node.name.value in self._kernels and bool(node.decorators)
+        return _name(node.name) in self._kernels and bool(node.decorators)
 
     def leave_FunctionDef(  # noqa: N802
         self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
@@ -183,15 +189,16 @@ class _Codemod(cst.CSTTransformer):
         if not self._is_kernel(original_node):
             return updated_node
         assign = cst.Assign(
-            [cst.AssignTarget(cst.Name(original_node.name.value))], self._kernel(original_node.name.value)
+            [cst.AssignTarget(cst.Name(_name(original_node.name)))], self._kernel(_name(original_node.name))
         )
         return cst.SimpleStatementLine([assign], leading_lines=updated_node.leading_lines)
 
     def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:  # noqa: N802
         """A kernel that is made by calling ``ct.kernel``."""
         target = original_node.targets[0].target
-        if isinstance(target, cst.Name) and target.value in self._kernels and isinstance(original_node.value, cst.Call):
-            return updated_node.with_changes(value=self._kernel(target.value))
+        if isinstance(target, cst.Name) and isinstance(original_node.value, cst.Call):
+            name = _name(target)
+            return updated_node.with_changes(value=self._kernel(name)) if name in self._kernels else updated_node
         return updated_node
 
     def _kernel(self, name: str) -> cst.BaseExpression:
@@ -437,5 +444,5 @@ def _pruned_import(item: cst.BaseSmallStatement, used: set[str], imports: _Impor
 
 
 def _bound_name(alias: cst.ImportAlias) -> str:
-    name = alias.evaluated_alias or alias.evaluated_name
+    name = identifier(alias.evaluated_alias or alias.evaluated_name)
     return name.partition(".")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Container
 
 from transpiler.ir.symbolic import LEAVES, Sym
@@ -24,9 +25,18 @@ _WORDS = {"add": "PLUS", "sub": "MINUS", "mul": "TIMES", "floordiv": "DIV", "mod
           "rshift": "SHR", "pow": "POW"}  # fmt: skip
 
 
+def _in_ascii(c: str) -> str:
+    """A letter without its accents, or else what Unicode calls it: ``e`` for é, ``zhe`` for ж."""
+    if plain := unicodedata.normalize("NFKD", c).encode("ascii", "ignore").decode():
+        return plain
+    word = unicodedata.name(c, "_").rpartition(" ")[2]
+    return word if c.isupper() else word.lower()
+
+
 def snake(name: str) -> str:
     """A Python name as a Rust variable or function: snake case, keywords with a trailing underscore."""
-    text = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
+    text = name if name.isascii() else "".join(map(_in_ascii, name))
+    text = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", text)
     text = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", text).lower()
     text = re.sub(r"[^0-9a-z_]", "_", text)
     if not text or text[0].isdigit():

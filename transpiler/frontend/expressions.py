@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import libcst as cst
 
 from transpiler.diagnostics import Span
 from transpiler.frontend.constructs import CONSTRUCTS
-from transpiler.frontend.parse import Piece, SourceFile
+from transpiler.frontend.parse import Piece, SourceFile, read_names
 from transpiler.frontend.resolve import ModuleRef, Ref, Workspace
 from transpiler.ir import hir
 
@@ -177,7 +177,9 @@ class ExpressionLowerer:
         before: list[hir.Expr] = []
         if part.equal is not None:
             code = cst.Module([]).code_for_node
-            text = part.whitespace_before_expression, part.expression, part.equal
+            spelled = part.visit(_Spelling(self._piece.spellings))
+            assert isinstance(spelled, cst.FormattedStringExpression) and spelled.equal is not None
+            text = spelled.whitespace_before_expression, spelled.expression, spelled.equal
             before.append(hir.Const("".join(code(piece) for piece in text), span=self.span(part)))
             conversion = conversion or (None if part.format_spec else "r")
         if conversion is not None:
@@ -293,6 +295,7 @@ class ExpressionLowerer:
     def _quoted(self, text: str, node: cst.BaseExpression) -> hir.Expr:
         try:
             inner = cst.parse_expression(text.strip())
+            read_names(inner)
         except cst.ParserSyntaxError:
             return self.unsupported("E0259", node, "an annotation that is not an expression")
         positions = dict.fromkeys(map(id, _descendants(inner)), self._piece.positions[id(node)])
@@ -301,6 +304,17 @@ class ExpressionLowerer:
         result = lowerer.lower(inner)
         self.used |= lowerer.used
         return result
+
+
+class _Spelling(cst.CSTTransformer):
+    """Writes names as they were spelled."""
+
+    def __init__(self, spellings: Mapping[int, str]) -> None:
+        super().__init__()
+        self._spellings = spellings
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.Name:  # noqa: N802
+        return updated_node.with_changes(value=self._spellings.get(id(original_node), updated_node.value))
 
 
 def _descendants(node: cst.CSTNode) -> list[cst.CSTNode]:

@@ -19,6 +19,7 @@ import libcst as cst
 
 from transpiler.diagnostics import Span, error
 from transpiler.frontend.positions import Place, positions_of
+from transpiler.identifiers import identifier
 
 Kind = Literal["import", "function", "constant", "other"]
 
@@ -46,6 +47,8 @@ class Piece:
     offset: int
     file: str
     comments: Sequence[tuple[int, int, str]] = ()
+    spellings: Mapping[int, str] = field(default_factory=dict)
+    """How names were spelled that aren't as Python reads them, by the ``id`` of their nodes."""
 
     def span(self, node: cst.CSTNode) -> Span:
         """The place of a node in the file."""
@@ -139,14 +142,31 @@ def first_line(node: ast.stmt) -> int:
 
 
 def _parse_piece(lines: list[str], offset: int, file: str) -> Piece:
+    text = "\n".join(lines) + "\n"
     try:
-        module = cst.parse_module("\n".join(lines) + "\n")
+        module = cst.parse_module(text)
     except cst.ParserSyntaxError as exc:  # the outline was fine: LibCST is stricter here
         span = Span(file, exc.raw_line + offset, exc.raw_column + 1)
         raise error("E0102", f"LibCST can't parse this statement: {exc.message}", span,
                     help="write it in a simpler form") from None  # fmt: skip
     positions, comments = positions_of(module)
-    return Piece(module, positions, offset, file, comments)
+    return Piece(module, positions, offset, file, comments, {} if text.isascii() else read_names(module))
+
+
+def read_names(root: cst.CSTNode) -> dict[int, str]:
+    """Give every name of a tree the form that it has in Python (``ast`` does so); returns the spellings that changed.
+
+    In place, for positions go by the identity of nodes.
+    """
+    found: dict[int, str] = {}
+    rest = [root]
+    while rest:
+        node = rest.pop()
+        rest += node.children
+        if isinstance(node, cst.Name) and not node.value.isascii():
+            found[id(node)] = node.value
+            object.__setattr__(node, "value", identifier(node.value))
+    return found
 
 
 def read_source(path: Path, display: str) -> str:
