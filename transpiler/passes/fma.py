@@ -61,37 +61,58 @@ def _try(kernel: Kernel, block: Block, op: Op, uses: Counter[Value], fused: set[
     fused.add(mul)
 
 
-def _is_nothing(kernel: Kernel, broadcast: Op) -> bool:
-    """Is a broadcast of a product one to the same size? What its sizes are here is a condition of the entry."""
-    source, target = broadcast.operands[0].ty, broadcast.result.ty
+_TRANSPARENT = ("broadcast", "convert", "reshape")
+"""Operations that are nothing for some sizes or dtypes: the reference compiler doesn't make them then."""
+
+
+def _over_product(v: Value) -> bool:
+    """Is there a product, below operations that may be nothing?"""
+    op = v.op
+    while op is not None and op.opcode in _TRANSPARENT:
+        op = op.operands[0].op
+    return op is not None and op.opcode == "mulf"
+
+
+def _same_shape(kernel: Kernel, op: Op) -> bool:
+    """Are the sizes here those of the operand? That is a condition of the entry."""
+    source, target = op.operands[0].ty, op.result.ty
     assert isinstance(source, TileTy | PtrTy) and isinstance(target, TileTy | PtrTy)
-    if broadcast.operands[0].op is None or broadcast.operands[0].op.opcode != "mulf":
+    if len(source.shape) != len(target.shape):
         return False
     same = sizes(source.shape) == sizes(target.shape)
     for p, q in zip(source.shape, target.shape, strict=True):
         if p.sym != q.sym and same == (p.value == q.value):
             agree = sy.apply("eq", q.sym, p.sym)
             if sy.leaves_of(agree):
-                note(kernel, Condition(agree, same, broadcast.span))
+                note(kernel, Condition(agree, same, op.span))
             if not same:
                 break
     return same
 
 
 def _product(kernel: Kernel, v: Value, uses: Counter[Value]) -> Op | None:
-    """The multiplication that defines ``v``, through a conversion that is nothing for this dtype."""
+    """The multiplication that defines ``v``, through operations that are nothing for these sizes and dtypes."""
     op = v.op
-    if op is not None and op.opcode == "broadcast" and uses[v] == 1:
-        return _product(kernel, op.operands[0], uses) if _is_nothing(kernel, op) else None
-    if op is not None and op.opcode == "convert" and isinstance(v.ty, TileTy):
-        source = op.operands[0]
-        if isinstance(source.ty, TileTy) and source.op is not None and source.op.opcode == "mulf":
-            d = source.ty.dtype if source.ty.dtype.of is not None else v.ty.dtype
-            if d.of is not None:
-                note(kernel, Condition(sy.apply("eq", Sym("dtype", (d.of,)), sy.lit(d.name)), True, op.span))
-            if source.ty.dtype.name == v.ty.dtype.name and uses[v] == 1:
-                if d.of is not None:
-                    fix_dtype(kernel, d.of)  # its operands get the type of the sum
-                return source.op
+    if op is None or not _over_product(v) or op.opcode == "mulf":
+        return op if op is not None and op.opcode == "mulf" else None
+    if uses[v] != 1:
         return None
-    return op if op is not None and op.opcode == "mulf" else None
+    if op.opcode != "convert":
+        return _product(kernel, op.operands[0], uses) if _same_shape(kernel, op) else None
+    return _unconverted(kernel, op, uses)
+
+
+def _unconverted(kernel: Kernel, convert: Op, uses: Counter[Value]) -> Op | None:
+    """The multiplication below a conversion, if it is one to the same dtype here."""
+    source, target = convert.operands[0].ty, convert.result.ty
+    if not isinstance(source, TileTy) or not isinstance(target, TileTy):
+        return None
+    d = source.dtype if source.dtype.of is not None else target.dtype
+    if d.of is not None:
+        note(kernel, Condition(sy.apply("eq", Sym("dtype", (d.of,)), sy.lit(d.name)), True, convert.span))
+    if source.dtype.name != target.dtype.name:
+        return None
+    product = _product(kernel, convert.operands[0], uses)
+    if product is not None and d.of is not None:
+        fix_dtype(kernel, d.of)  # its operands get the type of the sum
+    return product
