@@ -16,6 +16,7 @@ import pytest
 from batch_corpus import BATCH, corpus, files, group_members, timeless
 
 from transpiler import cli
+from transpiler.diagnostics import TranspileError
 from transpiler.jobs import KernelJob, OperatorJob, display_path, operator_name
 from transpiler.shards import distinct_names, shard
 from transpiler.spec import Specialization
@@ -95,7 +96,38 @@ def test_names_of_operators_and_paths() -> None:
     assert display_path(Path("./a/../b.py")) == "b.py"
     assert display_path(Path("../b.py")) is None
     assert display_path(Path("/x/b.py")) is None
-    distinct_names([job("a"), job("b")])
+    assert operator_name(Path("src.py")) == "src_"
+    distinct_names([job("a"), job("b"), job("a_b")])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        ("a", "a", "the operator `a`"),
+        ("scale", "Scale", "`scale` and `Scale` are the same to Rust"),
+        ("addRows", "addrows", "file systems that ignore case"),
+        ("addRows", "add_rows", "are the same to Rust"),
+        ("support", "support_", "are the same to Rust"),
+    ],
+)
+def test_operators_that_would_share_a_place_are_refused(one: str, other: str, said: str) -> None:
+    with pytest.raises(TranspileError, match=said) as caught:
+        distinct_names([job("x"), job(one), job(other)])
+    assert caught.value.diagnostic.code == "E0806"
+
+
+def test_kernels_that_differ_in_case_only_have_files_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kernel = "@ct.kernel\ndef {0}(a):\n    ct.store(a, (0,), ct.full((16,), {1}, ct.float32))\n\n\n"
+    launches = "def host(s, a):\n" + "".join(f"    ct.launch(s, (1,), {name}, (a,))\n" for name in ("fill", "Fill"))
+    text = "import cuda.tile as ct\n\n\n" + kernel.format("fill", 1.0) + kernel.format("Fill", 2.0) + launches
+    Path("two.py").write_text(text, encoding="utf-8")
+    assert cli.main(["two.py"]) == 0
+    written = [p.relative_to("cutile_rs").as_posix() for p in Path("cutile_rs").rglob("*") if p.is_file()]
+    assert len({name.casefold() for name in written}) == len(written)
+    assert cli.main(["verify", "cutile_rs"]) == 0
 
 
 # Whole runs

@@ -47,6 +47,7 @@ SHARED = {
     "E0683": {"tileir/forms.py", "tileir/parse.py"},
     "E0711": {"commands.py", "verify.py"},
     "E0801": {"cli.py", "explain.py"},
+    "E0806": {"shards.py", "store.py"},
     "E0901": {"agents/bench.py", "batch.py"},
     "E0823": {"cli.py", "record/command.py", "report/output.py", "store.py"},
     "W0270": {"frontend/callsites.py", "frontend/defaults.py"},

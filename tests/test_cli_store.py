@@ -69,6 +69,16 @@ def test_a_second_run_adds_and_replaces(tmp_path: Path) -> None:
     assert [o.plan.name for o in out.load().operators] == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("name", ["A", "aB", "addRows"])
+def test_an_operator_never_takes_another_one_s_place(tmp_path: Path, name: str) -> None:
+    folder = OutputFolder(tmp_path / "out")
+    folder.write([translation("a"), translation("ab"), translation("add_rows")], TOOL, crate)
+    before = files(tmp_path)
+    assert code_of(lambda: folder.write([translation(name)], TOOL, crate)) == "E0806"
+    assert code_of(lambda: folder.refuse_foreign([name])) == "E0806"
+    assert files(tmp_path) == before
+
+
 def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
     one, two = OutputFolder(tmp_path / "one"), OutputFolder(tmp_path / "deeper" / "two")
     one.write([translation("a"), translation("b")], TOOL, crate)

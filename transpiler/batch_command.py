@@ -148,7 +148,8 @@ class _Run:
             return {}
         from transpiler.store import OutputFolder
 
-        OutputFolder(self._options.out).refuse_foreign()
+        names = [*(one.listed.name for one in known), *(one.name for one in missing)]
+        OutputFolder(self._options.out).refuse_foreign(names)
         found = load_translations(self.folder, stale)
         if found is None:
             missing += [one.listed for one in stale]

@@ -181,7 +181,9 @@ _OWN: dict[str, Code] = {
     "E0804": Code("not a shard", "Shards are written I/N with I from 1 to N.", "Write for example --shard 2/4."),
     "E0805": Code("the spec says nothing of the file", "No operator of the SPEC.toml has this source file as its path "
                   "or its stem as its name.", "Correct the operator's `path` or `name`."),
-    "E0806": Code("two sources for one operator", "An operator is called after its file, and its folder in DIR too.",
+    "E0806": Code("two sources for one operator", "An operator is called after its file, and so are its folder in DIR "
+                  "and its module of the crate. Names that differ in case only, or as `addRows` and `add_rows` do, are "
+                  "the same there.",
                   "Translate the files one at a time, each with its own `-o`, or rename one."),
     "E0807": Code("nothing is known of a kernel's arguments", "Neither a spec nor a launch in the file says what the "
                   "kernel is called with, so there was nothing to translate it for.",

@@ -53,7 +53,7 @@ def translate_file(options: FileOptions) -> int:
     started = time.perf_counter()
     folder = OutputFolder(options.out)
     if not options.variants:
-        folder.refuse_foreign()
+        folder.refuse_foreign([job_lists.operator_name(options.file)])
     job = _file_job(options)
     wanted = _with_variants(job) if options.variants else job
     checked = options.verify and not options.variants

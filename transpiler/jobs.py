@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from transpiler import corpora
 from transpiler.diagnostics import Diagnostic, Span, TranspileError, error
-from transpiler.identifiers import identifier
+from transpiler.identifiers import identifier, operator_folder
 from transpiler.inputs import Lookups
 from transpiler.manifest_places import kernel_place, stated_specializations
 from transpiler.selection import Selection
@@ -171,7 +171,7 @@ def operator_name(path: Path) -> str:
     """Return the operator's name: the file's stem (the folder's for ``__init__.py``) as an identifier."""
     stem = path.resolve().parent.name if path.name == "__init__.py" else path.stem
     name = _SPEC_TAG.sub("_", identifier(stem))
-    return f"_{name}" if name[:1].isdigit() or not name else name
+    return f"_{name}" if name[:1].isdigit() or not name else operator_folder(name)
 
 
 def selected(jobs: Sequence[OperatorJob], without: tuple[str, ...], out: Path | None) -> list[OperatorJob]:

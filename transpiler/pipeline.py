@@ -23,6 +23,7 @@ from transpiler.frontend import load_program
 from transpiler.frontend.constructs import CONSTRUCTS
 from transpiler.frontend.parse import read_source
 from transpiler.frontend.program import program_lookups
+from transpiler.identifiers import file_stems
 from transpiler.inputs import Lookups
 from transpiler.internal import internal_error
 from transpiler.ir import hir, tir
@@ -219,7 +220,7 @@ def _kernel_plan(
     if not kernel.specializations:
         diagnostics.append(_nothing_known(program, kernel))
     function = program.modules[program.main].functions[kernel.name]
-    closure = "" if refusal else f"reference/{kernel.name}.closure"
+    closure = "" if refusal else f"reference/{file_stems(k.name for k in job.kernels)[kernel.name]}.closure"
     return KernelPlan(
         name=kernel.name, line=function.span.line, closure=closure, diagnostics=tuple(diagnostics),
         entries=tuple(entries),

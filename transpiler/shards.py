@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from transpiler.diagnostics import error
+from transpiler.identifiers import crate_module
 
 Wanted = frozenset[tuple[str, str, str]]
 """Operator, kernel and specialization of the checks that a run does."""
@@ -43,10 +44,18 @@ class Named(Protocol):
 
 
 def distinct_names(operators: Sequence[Named]) -> None:
-    """Raise E0806 when two sources would share an operator's name, and so its folder."""
-    seen: dict[str, Named] = {}
+    """Raise E0806 when two sources would share an operator's name, and so its folder, or its module of the crate."""
+    folders: dict[str, Named] = {}
+    modules: dict[str, Named] = {}
     for one in operators:
-        other = seen.setdefault(one.name, one)
-        if other is not one:
-            raise error("E0806", f"{other.shown} and {one.shown} would both become the operator `{one.name}`",
-                        help="translate them one at a time, each with its own `-o`, or rename one")  # fmt: skip
+        others = folders.setdefault(one.name.casefold(), one), modules.setdefault(crate_module(one.name), one)
+        for other in others:
+            if other is not one:
+                raise error("E0806", f"{other.shown} and {one.shown} would both become {_operator(other, one)}",
+                            help="translate them one at a time, each with its own `-o`, or rename one")  # fmt: skip
+
+
+def _operator(a: Named, b: Named) -> str:
+    if a.name == b.name:
+        return f"the operator `{a.name}`"
+    return f"one operator: `{a.name}` and `{b.name}` are the same to Rust, or to file systems that ignore case"

@@ -27,6 +27,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from transpiler.diagnostics import Span, TranspileError, error
+from transpiler.identifiers import same_place
 from transpiler.spec import Model
 from transpiler.translation import KERNEL_FILE, OperatorPlan, Translation
 
@@ -133,8 +134,11 @@ class OutputFolder:
 
     # Writing
 
-    def refuse_foreign(self) -> None:
-        """Raise E0820 when the path holds something that isn't ours, before any work is done."""
+    def refuse_foreign(self, names: Sequence[str] = ()) -> None:
+        """Raise E0820 when the path holds something that isn't ours, before any work is done.
+
+        ``names`` are the operators to write: E0806 where one would take the place of another one there.
+        """
         way_out = "choose another folder with `-o`, or move it away"
         if not self.path.exists():
             return
@@ -145,17 +149,26 @@ class OutputFolder:
                 "E0820", f"{self._shown} holds other files: it isn't a folder that transpile wrote", help=way_out
             )
         if (self.path / MANIFEST).exists():
-            self.load()
+            self._refuse_shared(names, [stored.plan.name for stored in self.load().operators])
+
+    def _refuse_shared(self, names: Sequence[str], there: Sequence[str]) -> None:
+        for name in names:
+            other = next((one for one in there if one != name and same_place(one, name)), None)
+            if other is not None:
+                raise error("E0806", f"{self._shown} has the operator `{other}`, and `{name}` is the same to Rust, "
+                            "or to file systems that ignore case",
+                            help="choose another folder with `-o`, or rename the file")  # fmt: skip
 
     def write(self, translations: Sequence[Translation], tool: dict[str, str], crate: CrateFiles) -> None:
         """Add operators to DIR, or replace them; E0820 and E0823 leave it as it was."""
-        self.refuse_foreign()
+        names = [translation.plan.name for translation in translations]
+        self.refuse_foreign(names)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with _staging(self.path) as stage, _locked(self.path):
                 manifest = self._stage(stage, translations, tool, crate)
                 with _signals_held():
-                    self._commit(stage, manifest, [t.plan.name for t in translations])
+                    self._commit(stage, manifest, names)
         except OSError as exc:
             raise error("E0823", f"can't write {self._shown}: {_reason(exc)}", help="choose another folder with `-o`"
                         ) from None  # fmt: skip

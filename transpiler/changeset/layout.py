@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from transpiler.emit.crate import CUTILE_VERSION, render_crate_files
-from transpiler.emit.ffi import crate_module
+from transpiler.identifiers import crate_module
 
 ROOT = "src/tilegym/ops/cutile_rs"
 CRATE = f"{ROOT}/cutile_kernels"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from transpiler import resources, runtime
-from transpiler.emit.ffi import crate_module
 from transpiler.emit.render import render_template
+from transpiler.identifiers import crate_module
 
 CUTILE_VERSION = "0.5.0"
 PACKAGE = "cutile_kernels"

@@ -9,7 +9,7 @@ from typing import Any
 from transpiler.diagnostics import error
 from transpiler.emit.abi import Argument, EntryAbi, Generic, KernelAbi
 from transpiler.emit.format import rustfmt
-from transpiler.emit.naming import snake, unique, upper
+from transpiler.emit.naming import unique, upper
 from transpiler.emit.render import render_template
 from transpiler.emit.rust_values import Scope, conjunction, necessary, to_rust
 from transpiler.ir.symbolic import Sym
@@ -179,9 +179,3 @@ def _extent(text: str, positions: dict[str, int]) -> str:
     if text == "-1":
         return "Dynamic"
     return f"Generic({positions[text]})" if text in positions else f"Static({int(text)})"
-
-
-def crate_module(operator: str) -> str:
-    """Return the name of an operator's module in the crate."""
-    name = snake(operator)
-    return f"{name}_" if name in ("support", "std", "core", "alloc", "crate", "self", "super") else name

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Container
 
+from transpiler.identifiers import KEYWORDS, snake
 from transpiler.ir.symbolic import LEAVES, Sym
 
-KEYWORDS = frozenset(
-    """
-    abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if
-    impl in let loop macro match mod move mut override priv pub ref return self static struct super trait true try
-    type typeof union unsafe unsized use virtual where while yield
-    """.split()  # noqa: SIM905
-)
 _TYPES = """
     Self Option Some None Result Ok Err Box Vec String Arc HashMap Future IntoFuture Iterator Copy Clone Debug Default
     Send Sync Sized Drop From Into Array Context CompileOptions Device DeviceError DeviceFuture DeviceOp ElementType
@@ -23,27 +15,6 @@ _TYPES = """
 """
 _WORDS = {"add": "PLUS", "sub": "MINUS", "mul": "TIMES", "floordiv": "DIV", "mod": "MOD", "lshift": "SHL",
           "rshift": "SHR", "pow": "POW"}  # fmt: skip
-
-
-def _in_ascii(c: str) -> str:
-    """A letter without its accents, or else what Unicode calls it: ``e`` for é, ``zhe`` for ж."""
-    if plain := unicodedata.normalize("NFKD", c).encode("ascii", "ignore").decode():
-        return plain
-    word = unicodedata.name(c, "_").rpartition(" ")[2]
-    return word if c.isupper() else word.lower()
-
-
-def snake(name: str) -> str:
-    """A Python name as a Rust variable or function: snake case, keywords with a trailing underscore."""
-    text = name if name.isascii() else "".join(map(_in_ascii, name))
-    text = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", text)
-    text = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", text).lower()
-    text = re.sub(r"[^0-9a-z_]", "_", text)
-    if not text or text[0].isdigit():
-        text = f"v{text}"
-    if text.strip("_") == "":
-        text = f"unused{text}"
-    return f"{text}_" if text in KEYWORDS else text
 
 
 def function_name(name: str) -> str:
@@ -89,3 +60,6 @@ def describe(sym: Sym) -> str:
     if len(text) > 40:
         return "DERIVED"
     return f"N_{text}" if text[:1].isdigit() else text
+
+
+__all__ = ["KEYWORDS", "LAUNCHERS", "describe", "function_name", "snake", "unique", "upper"]
