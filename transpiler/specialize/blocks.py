@@ -101,3 +101,32 @@ def replaced(v: Val, new: dict[Value, Value]) -> Val:
     if isinstance(v, TupleVal):
         return TupleVal(tuple(replaced(i, new) for i in v.items))
     return v
+
+
+def agreed(ev: Builder, values: Sequence[Val], dtype: DType | None = None) -> Val | None:
+    """The constant that numbers of several paths are here, whatever expressions they have it from; None if they differ.
+
+    It isn't a result of the ``if`` or the loop then. Python's numbers become ``dtype`` where there is one. The
+    reference compiler compares values as Python does (0.0 is -0.0) and goes on with the first.
+    """
+    known = [_constant(ev, v, dtype) for v in values]
+    first, ty = known[0]
+    if first is None or any(c is None or d.name != ty.name for c, d in known):
+        return None
+    for c, d in known[1:]:
+        assert c is not None
+        same = bool(first.value == c.value)
+        ev.decide_equal(first.sym, c.sym, same)
+        if not same:
+            return None
+        ty = ev.unify(ty, d)
+    return first if all(isinstance(v, Const) for v in values) else ev.number(first, ty, first.sym)
+
+
+def _constant(ev: Builder, v: Val, dtype: DType | None) -> tuple[Const | None, DType]:
+    """What is known of a number when translating, unless a call of a helper function hands it out of a loop."""
+    if isinstance(v, Const):
+        return (None if v.result_of else v), dtype or ev.default_dtype(v.value)
+    assert isinstance(v, Value)
+    handed_out = v.op is not None and v.op.result_of
+    return (None if handed_out else ev.known_exactly(v)), ev.type_of(v).dtype

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from transpiler.ir.tir import Block, Op, Value, walk
 from transpiler.ir.types import DType, sizes
-from transpiler.specialize.blocks import Into, numeric, replaced, typed
+from transpiler.specialize.blocks import Into, agreed, numeric, replaced, typed
 from transpiler.specialize.builder import Builder
 from transpiler.specialize.values import Const, DTypeVal, HoleVal, TupleVal, Undefined, Val, describe
 
@@ -69,6 +69,8 @@ class _Merger:
 
     def _numbers(self, a: Val, b: Val) -> Val:
         dtype = self._dtype(a, b)
+        if (constant := agreed(self.ev, (a, b), dtype)) is not None:
+            return constant
         pair = []
         for block, v in zip(self.blocks, (a, b), strict=True):
             with Into(self.ev, block):

@@ -15,7 +15,7 @@ from transpiler.ir import hir
 from transpiler.ir import symbolic as sy
 from transpiler.ir.tir import Block, Op, Value, walk
 from transpiler.ir.types import BOOL, TileTy, sizes
-from transpiler.specialize.blocks import RETVAL, BeforeEnd, Nested, assigned, blocks_of, numeric
+from transpiler.specialize.blocks import RETVAL, BeforeEnd, Nested, agreed, assigned, blocks_of, numeric
 from transpiler.specialize.evaluate import Env, Evaluator
 from transpiler.specialize.values import Const, HoleError, HoleVal, RangeVal, TupleVal, Undefined, Val, describe
 
@@ -210,7 +210,8 @@ def _close_loop(
     for r, p in zip(op.results, params[len(leading) :], strict=True):
         r.hint = p.hint
     for c, first in after:
-        env[c.name] = _rebuild(c.shape, iter(op.results[first:]))
+        constant = _constant_after(ev, c, frame)
+        env[c.name] = _rebuild(c.shape, iter(op.results[first:])) if constant is None else constant
     return op.results[params.index(returned) - len(leading)] if returned is not None else None
 
 
@@ -255,6 +256,15 @@ def _returned_constant(c: _Carried, frame: LoopFrame) -> Const | None:
     given = [j.env.get(c.name, c.init) for j in frame.jumps if j.exit in ("break", "return") and not j.own]
     first = next((v for v in given if isinstance(v, Const)), None) if c.name == RETVAL else None
     return first if first is not None and all(v == first or isinstance(v, Undefined) for v in given) else None
+
+
+def _constant_after(ev: Evaluator, c: _Carried, frame: LoopFrame) -> Val | None:
+    """The constant that a name is after the loop, whichever way it was left; inside it is carried all the same."""
+    if frame.kind == "once":
+        return None
+    ways = [j.env.get(c.name, c.init) for j in frame.jumps if not j.own and (frame.kind == "for" or j.exit == "break")]
+    ways = [c.init, *ways] if frame.kind == "for" else ways
+    return agreed(ev, ways) if ways and all(map(numeric, ways)) else None
 
 
 def _template(c: _Carried, frame: LoopFrame) -> Val | None:
