@@ -403,3 +403,43 @@ def test_an_interrupt_is_short(shell: Shell, monkeypatch: pytest.MonkeyPatch) ->
     status, out, err = shell.run("vadd.py")
     assert (status, out, err.strip()) == (130, "", "interrupted")
     assert shell.names() == {"vadd.py"}
+
+
+INTERRUPTED_AT = """
+import os, signal, sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupt())
+from transpiler.cli import main
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("arguments", [["vadd.py"], ["--version"], ["explain", "E0101"], ["nothing.py"]])
+@pytest.mark.parametrize(
+    "module", ["threading", "transpiler.arguments", "typer", "transpiler.diagnostics", "dataclasses", "inspect"]
+)
+def test_an_interrupt_while_modules_are_imported_is_short(shell: Shell, module: str, arguments: list[str]) -> None:
+    shell.write("vadd.py", GOOD)
+    command = [sys.executable, "-c", INTERRUPTED_AT, module, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=shell.folder)
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "interrupted")
+
+
+def test_an_interrupt_while_a_failure_is_told_is_short(shell: Shell) -> None:
+    command = [sys.executable, "-c", INTERRUPTED_AT, "transpiler.report.carets", "nothing.py"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=shell.folder)
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "interrupted")
+
+
+def test_an_interrupt_in_exec_ends_with_the_same_status(shell: Shell) -> None:
+    """Dataclasses and named tuples are made by ``exec``, and an interrupt there has Python kill itself at the end."""
+    code = "import sys; from transpiler import cli; cli._dispatch = lambda _: exec('raise KeyboardInterrupt'); "
+    command = [sys.executable, "-c", f"{code}sys.exit(cli.main([]))"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=shell.folder)
+    assert (done.returncode, done.stderr.strip()) == (130, "interrupted")

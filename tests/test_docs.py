@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tools import reference_pages
-from transpiler import cli
+from transpiler.arguments import COMMANDS
 from transpiler.codes import CODES
 from transpiler.tileir.equivalences import EQUIVALENCES
 
@@ -58,4 +58,4 @@ def test_files_and_commands_that_are_named_exist(page: Path) -> None:
     if page.name != "diagnostics.md":
         assert [code for code in re.findall(r"\b[EW]\d{4}\b", text) if code not in CODES] == []
     subcommands = set(re.findall(r"^(?: {4}|\$ )transpile ([a-z]+)\b(?!\.)", text, flags=re.MULTILINE))
-    assert subcommands <= cli.COMMANDS
+    assert subcommands <= COMMANDS

@@ -2,312 +2,38 @@
 
 Whatever goes wrong ends in one coded diagnostic and the contract's exit status: 0 everything proved, tested or
 rejected; 1 something differs or failed; 2 usage or unreadable input; 3 unmapped constructs are left; 130 interrupted.
+
+Importing this module imports next to nothing: whatever takes time is imported where an interrupt ends well.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Sequence
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any
 
-import typer
-
-from transpiler.diagnostics import Diagnostic, TranspileError, error
-from transpiler.identifiers import identifier
+TYPE_CHECKING = False  # as in `typing`, which takes long to import
+if TYPE_CHECKING:
+    from transpiler.diagnostics import Diagnostic
 
 _INTERRUPTED = 130
-_DEFAULT_OUT = Path("cutile_rs")
-_EPILOG = ("Subcommands: batch, merge, verify, coverage, build, record, changeset, fill, promote, explain; `transpile "
-           "COMMAND --help` says more.")  # fmt: skip
-_SOURCES = "a corpus (tilegym-core, tilegym-24, tilegym, tilegym-suites, a manifest's path) or source files"
-translate_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-commands_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
-                           no_args_is_help=True)  # fmt: skip
-
-
-class Format(StrEnum):
-    """How results are printed."""
-
-    text = "text"
-    json = "json"
-    sarif = "sarif"
-
-
-class Stage(StrEnum):
-    """What ``--dump`` prints."""
-
-    hir = "hir"
-    tir = "tir"
-    rust = "rust"
-    tileir_ours = "tileir-ours"
-    tileir_reference = "tileir-reference"
-
-
-Out = Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="where the Rust goes")]
-Cubin = Annotated[str, typer.Option("--cubin", metavar="ARCH,...", help="compare machine code too, e.g. sm_90,sm_100")]
-Json = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="write the results as JSON (- for stdout)")]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="do everything again, whatever earlier runs found out "
-                                       "(kept in $TRANSPILE_CACHE or the user's cache folder)")]  # fmt: skip
-Without = Annotated[str, typer.Option("--without", metavar="RULE;...", hidden=True, help="leave out these rows of the "
-                                      "tables of rules and forms (to test what fills their place)")]  # fmt: skip
-Jobs = Annotated[int, typer.Option("-j", "--jobs", metavar="N", min=0, help="workers; 0: one a core")]
-
-
-@translate_app.command(epilog=_EPILOG)
-def translate(
-    file: Annotated[Path, typer.Argument(metavar="FILE.py", help="a cuTile Python source file", show_default=False)],
-    out: Out = _DEFAULT_OUT,
-    kernel: Annotated[str | None, typer.Option("--kernel", metavar="NAME", help="this kernel only")] = None,
-    variants: Annotated[bool, typer.Option("--variants", help="print the entries and when each is taken")] = False,
-    spec: Annotated[Path | None, typer.Option("--spec", metavar="SPEC.toml", help="specializations to check")] = None,
-    no_verify: Annotated[bool, typer.Option("--no-verify", help="translate without proving")] = False,
-    target: Annotated[str | None, typer.Option("--target", metavar="ARCH", help="architecture of the checks "
-                                               "(sm_90, unless the spec names another)", show_default=False)] = None,
-    cubin: Cubin = "",
-    format: Annotated[Format, typer.Option("--format", help="how to print the results")] = Format.text,
-    jobs: Jobs = 0,
-    dump: Annotated[Stage | None, typer.Option("--dump", metavar="STAGE", help="print what the passes see: hir, tir, "
-                                               "rust, tileir-ours or tileir-reference", show_default=False)] = None,
-    without: Without = "",
-) -> int:  # fmt: skip
-    """Translate the cuTile Python kernels of FILE.py to cuTile Rust, and prove the translation."""
-    from transpiler.commands import FileOptions, dump_file, translate_file
-
-    options = FileOptions(
-        file, out, kernel and identifier(kernel), spec, target=_arch(target), variants=variants, verify=not no_verify,
-        cubins=_cubins(cubin), format=format.value, jobs=jobs, without=_names(without),
-    )  # fmt: skip
-    return translate_file(options) if dump is None else dump_file(options, dump.value)
-
-
-@commands_app.command()
-def batch(
-    sources: Annotated[list[str], typer.Argument(metavar="CORPUS|FILE...", help=_SOURCES, show_default=False)],
-    out: Out = _DEFAULT_OUT,
-    jobs: Jobs = 0,
-    shard: Annotated[str | None, typer.Option("--shard", metavar="I/N", help="do part I of N")] = None,
-    cubin: Cubin = "",
-    target: Annotated[str | None, typer.Option("--target", metavar="ARCH", help="architecture of the checks",
-                                               show_default=False)] = None,
-    json: Json = None,
-    no_cache: NoCache = False,
-    without: Without = "",
-) -> int:  # fmt: skip
-    """Translate and prove whole corpora, in parallel; one failing kernel never stops the rest.
-
-    What an earlier run did and nothing changed of is not done again.
-    """
-    from transpiler.batch_command import BatchOptions, run_batch
-
-    return run_batch(BatchOptions(tuple(sources), out, jobs, _shard(shard), _cubins(cubin), _arch(target), json,
-                                  cached=not no_cache, without=_names(without)))  # fmt: skip
-
-
-@commands_app.command()
-def merge(
-    reports: Annotated[list[Path], typer.Argument(metavar="JSON...", help="the JSON of shards", show_default=False)],
-    json: Json = None,
-) -> int:
-    """Join the JSON of shards."""
-    from transpiler.commands import run_merge
-
-    return run_merge(reports, json)
-
-
-@commands_app.command()
-def verify(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="what transpile wrote", show_default=False)],
-    cubin: Cubin = "",
-    execute: Annotated[bool, typer.Option("--execute", help="also execute both sides, in NumPy")] = False,
-    jobs: Jobs = 0,
-    json: Json = None,
-) -> int:
-    """Check DIR again, as it is now, without the sources that it came from."""
-    from transpiler.commands import run_verify
-
-    return run_verify(folder, _cubins(cubin), jobs, json, execute=execute)
-
-
-@commands_app.command()
-def coverage(
-    sources: Annotated[list[str], typer.Argument(metavar="CORPUS|FILE...", help=_SOURCES, show_default=False)],
-    html: Annotated[Path | None, typer.Option("--html", metavar="OUT", help="write the report as one web page")] = None,
-    json: Json = None,
-    jobs: Jobs = 0,
-    cubin: Cubin = "",
-    target: Annotated[str | None, typer.Option("--target", metavar="ARCH", help="architecture of the checks",
-                                               show_default=False)] = None,
-    no_cache: NoCache = False,
-    overrides: Annotated[Path | None, typer.Option("--overrides", metavar="DIR", help="use the overrides of this "
-                                                   "output folder", show_default=False)] = None,
-    without: Without = "",
-) -> int:  # fmt: skip
-    """Report which rules translate which kernels, what is in the way, and what the proofs rest on."""
-    from transpiler.coverage.command import CoverageOptions, run_coverage
-
-    return run_coverage(CoverageOptions(tuple(sources), jobs, _cubins(cubin), _arch(target), html, json, not no_cache,
-                                        overrides, _names(without)))  # fmt: skip
-
-
-@commands_app.command()
-def build(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="what transpile wrote", show_default=False)],
-) -> int:
-    """Build the library of all kernels in DIR with cargo, unless it is there and fits its sources."""
-    from transpiler.commands import run_build
-
-    return run_build(folder)
-
-
-@commands_app.command()
-def changeset(
-    operators: Annotated[list[str], typer.Argument(metavar="OPERATOR...", help="operators of TileGym",
-                                                   show_default=False)],
-    into: Annotated[Path, typer.Option("--into", metavar="CHECKOUT", help="a checkout of TileGym's repository",
-                                       show_default=False)],
-    patch: Annotated[Path | None, typer.Option("--patch", metavar="FILE", help="write the changes as a patch")] = None,
-    evidence: Annotated[Path | None, typer.Option("--evidence", metavar="DIR", help="write both sides' Tile IR and "
-                                                  "the comparison of each check")] = None,
-    figures: Annotated[Path | None, typer.Option("--figures", metavar="JSON", help="device times for that")] = None,
-    no_verify: Annotated[bool, typer.Option("--no-verify", help="write without proving")] = False,
-    jobs: Jobs = 0,
-) -> int:  # fmt: skip
-    """Write operators into a checkout of TileGym, laid out as its own Rust ports are."""
-    from transpiler.changeset.command import changeset as write_changeset
-    from transpiler.workers import usable_cores
-
-    return write_changeset(
-        operators, into, patch, evidence, figures, workers=jobs or usable_cores(), verify=not no_verify
-    )
-
-
-@commands_app.command()
-def explain(code: Annotated[str, typer.Argument(metavar="CODE", help="such as E0301", show_default=False)]) -> int:
-    """Say what a diagnostic means and what to do."""
-    from transpiler.explain import explain_code
-
-    return explain_code(code)
-
-
-@commands_app.command(context_settings={"allow_interspersed_args": False})
-def record(
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", show_default=False, help=(
-        "what to run: python script.py, pytest tests, python -m package"))],
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="SPEC.toml", help="where the specializations go")],
-) -> int:  # fmt: skip
-    """Run a command and write down how it launches kernels, as specializations for --spec and batch."""
-    from transpiler.record.command import record as run
-
-    return run(command, out)
-
-
-@commands_app.command()
-def fill(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="what transpile wrote", show_default=False)],
-    raised: Annotated[bool, typer.Option("--raise", help="fill from the reference's own Tile IR, one specialization "
-                                         "at a time, without asking anybody")] = False,
-    kernel: Annotated[str | None, typer.Option("--kernel", metavar="NAME", help="this kernel only")] = None,
-    source: Annotated[Path | None, typer.Option("--source", metavar="FILE.py", help="where the source is now")] = None,
-    client: Annotated[str | None, typer.Option("--client", metavar="CLIENT", help="who writes: openai:MODEL, "
-                                               "anthropic:MODEL, command:PROGRAM or recorded:FILE (also "
-                                               "$TRANSPILE_CLIENT); without one, tasks are written as files",
-                                               show_default=False)] = None,
-    tokens: Annotated[int, typer.Option("--tokens", metavar="N", min=0, help="tokens that the run may use")] = 200_000,
-    hole_tokens: Annotated[int, typer.Option("--hole-tokens", metavar="N", min=0, help="and each Hole")] = 40_000,
-    seconds: Annotated[float, typer.Option("--seconds", metavar="S", help="how long an answer may take")] = 120.0,
-    again: Annotated[bool, typer.Option("--again", help="ask again what an earlier run was answered")] = False,
-    json: Json = None,
-    jobs: Jobs = 0,
-) -> int:  # fmt: skip
-    """Fill what no rule maps: tasks for a language model or for you, answers that are checked, overrides."""
-    from transpiler.agents.command import FillOptions, run_fill
-
-    return run_fill(FillOptions(folder, raised, kernel and identifier(kernel), source, json, jobs, client, tokens,
-                                hole_tokens, seconds, again))  # fmt: skip
-
-
-@commands_app.command()
-def promote(
-    override: Annotated[Path, typer.Argument(metavar="OVERRIDE", help="a file of DIR/_overrides", show_default=False)],
-    into: Annotated[Path, typer.Option("--into", metavar="CHECKOUT", help="where the rule and its case go")] = Path(),
-) -> int:
-    """Make an override a rule and a case, for a maintainer to review."""
-    from transpiler.agents.command import run_promote
-
-    return run_promote(override, into)
-
-
-COMMANDS = frozenset(
-    {"batch", "merge", "verify", "coverage", "build", "record", "changeset", "explain", "fill", "promote"}
-)
-
-
-@commands_app.callback()
-def about(
-    version: Annotated[bool, typer.Option("--version", help="print the versions that results depend on")] = False,
-) -> None:
-    """Translate cuTile Python to cuTile Rust, and prove each translation on a CPU.
-
-    transpile FILE.py [-o DIR]   translates one file (`transpile FILE.py --help` shows its options)
-    """
-
-
-def not_built(command: str, what: str) -> TranspileError:
-    """Say that a command of the contract isn't there yet."""
-    return error("E0802", f"{command} is not built yet: {what} comes in a later version",
-                 help="`transpile --help` lists what there is")  # fmt: skip
-
-
-# Reading option values
-
-
-def _arch(text: str | None) -> str | None:
-    from transpiler.toolkit import is_architecture, not_an_architecture
-
-    if text is not None and not is_architecture(text):
-        raise not_an_architecture(text)
-    return text
-
-
-def _cubins(text: str) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-    for part in found:
-        _arch(part)
-    return found
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(part.strip() for part in text.split(";") if part.strip()))
-
-
-def _shard(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    index, _, count = text.partition("/")
-    if not (index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count)):
-        raise error("E0804", f"`{text}` is not a shard", help="write --shard I/N with I from 1 to N, such as 2/4")
-    return int(index), int(count)
-
-
-# Running
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status; never raises."""
     argv = list(sys.argv[1:] if arguments is None else arguments)
-    _end_well_when_terminated()
     try:
-        status = _guarded(lambda: _dispatch(argv))
+        status = _guarded(lambda: _run(argv))
         return status if sys.stdout is None else _guarded(lambda: _flushed(status))
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         _give_up_output()
         return 128 + signal.SIGPIPE
+
+
+def _run(argv: list[str]) -> int:
+    _end_well_when_terminated()
+    return _dispatch(argv)
 
 
 def _flushed(status: int) -> int:
@@ -318,6 +44,8 @@ def _flushed(status: int) -> int:
         raise
     except OSError as exc:
         _give_up_output()
+        from transpiler.diagnostics import error
+
         raise error("E0823", f"can't write the results: {exc.strerror}", status=1) from None
     return status
 
@@ -331,6 +59,8 @@ class _TerminatedError(SystemExit):
 
 
 def _end_well_when_terminated() -> None:
+    import threading
+
     def leave(*_: object) -> None:
         raise _TerminatedError
 
@@ -340,6 +70,8 @@ def _end_well_when_terminated() -> None:
 
 
 def _dispatch(argv: list[str]) -> int:
+    from transpiler.arguments import COMMANDS, commands_app, translate_app
+
     if "--version" in argv[:1]:
         return _version()
     if not argv:
@@ -349,7 +81,7 @@ def _dispatch(argv: list[str]) -> int:
     app = commands_app if general else translate_app
     if argv[:1] == ["-h"]:
         argv = ["--help", *argv[1:]]
-    status: Any = app(argv, prog_name="transpile", standalone_mode=False)
+    status: object = app(argv, prog_name="transpile", standalone_mode=False)
     if status == _INTERRUPTED:  # typer makes an exit status of KeyboardInterrupt
         raise KeyboardInterrupt
     return status if isinstance(status, int) else 0
@@ -363,38 +95,54 @@ def _version() -> int:
     return 0
 
 
-def _guarded(run: Callable[[], int]) -> int:
-    """Turn every failure into a diagnostic on the standard error and an exit status."""
+def _guarded(run: Callable[[], int], *, last: bool = False) -> int:
+    """Turn every failure into a diagnostic on the standard error and an exit status; ``last``: it can't be told."""
     try:
         return run()
-    except TranspileError as failure:
-        _complain(failure.diagnostic)
-        return failure.status or 2
     except _TerminatedError:
         print("\nterminated", file=sys.stderr)
         return 128 + signal.SIGTERM
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
+        # an interrupt in an `exec` has the interpreter kill itself in the end; the next `exec` makes it forget
+        exec("")
         return _INTERRUPTED
     except BrokenPipeError:
         raise
     except Exception as exc:
-        if isinstance(exc, OSError) and exc.errno in (errno.ENOSPC, errno.EDQUOT):
-            _give_up_output()
-            _complain(error("E0823", f"can't write the results: {exc.strerror}").diagnostic)
-            return 1
-        usage = _usage_error(exc)
-        if usage is not None:
-            _complain(usage)
-            return 2
-        from transpiler.internal import internal_error
+        if last:
+            raise
+        failure = exc
+    return _guarded(lambda: _failed(failure), last=True)
 
-        _complain(internal_error(exc))
+
+def _failed(exc: Exception) -> int:
+    """Say what went wrong, and return the exit status."""
+    import errno
+
+    from transpiler.diagnostics import TranspileError, error
+
+    if isinstance(exc, TranspileError):
+        _complain(exc.diagnostic)
+        return exc.status or 2
+    if isinstance(exc, OSError) and exc.errno in (errno.ENOSPC, errno.EDQUOT):
+        _give_up_output()
+        _complain(error("E0823", f"can't write the results: {exc.strerror}").diagnostic)
         return 1
+    usage = _usage_error(exc)
+    if usage is not None:
+        _complain(usage)
+        return 2
+    from transpiler.internal import internal_error
+
+    _complain(internal_error(exc))
+    return 1
 
 
 def _usage_error(exc: Exception) -> Diagnostic | None:
     """Read an exception of the option parser, None for any other; they all have a formatted message."""
+    from transpiler.diagnostics import Diagnostic
+
     say = getattr(exc, "format_message", None)
     if say is None or not type(exc).__module__.startswith(("typer", "click")):
         return None
