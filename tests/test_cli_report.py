@@ -95,6 +95,26 @@ def test_merged_shards_are_the_whole() -> None:
         assert (merged.seconds, merged.reference_seconds) == (6.0, 3.0)
 
 
+def _with_cached(whole: Report, cached: int) -> Report:
+    return whole.model_copy(update={"cached_checks": cached, "llm_tokens": 7})
+
+
+def test_a_report_that_is_merged_twice_counts_once() -> None:
+    one = _with_cached(report(operator("a", check("1"), check("2"))), 2)
+    other = _with_cached(report(operator("a", check("3")), operator("b", check("1"))), 1)
+    for given in ([one, other], [one, other, one], [one, one, other, other]):
+        merged = merge([Report.model_validate_json(each.to_json()) for each in given])
+        assert (merged.totals.checks, merged.cached_checks, merged.llm_tokens) == (4, 3, 14)
+        assert (merged.seconds, merged.reference_seconds) == (4.0, 2.0)
+
+
+def test_a_check_that_several_reports_have_is_unchanged_once() -> None:
+    first = _with_cached(report(operator("a", check("1"), check("2"))), 2)
+    again = _with_cached(report(operator("a", check("2"), check("3"))), 2).model_copy(update={"seconds": 9.0})
+    merged = merge([first, again])
+    assert (merged.totals.checks, merged.cached_checks, merged.seconds) == (3, 3, 11.0)
+
+
 @pytest.mark.parametrize(
     "other",
     [

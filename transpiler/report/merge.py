@@ -9,7 +9,11 @@ from transpiler.report.model import Check, DiagnosticRow, Entry, Kernel, Operato
 
 
 def merge(reports: Sequence[Report]) -> Report:
-    """Join reports; times and tokens add up. Raises E0812 where two reports contradict each other."""
+    """Join reports; times and tokens add up, and a report that is given twice counts once.
+
+    Raises E0812 where two reports contradict each other.
+    """
+    reports = [report for i, report in enumerate(reports) if report not in reports[:i]]
     operators: dict[str, Operator] = {}
     for report in reports:
         for operator in report.operators:
@@ -19,8 +23,27 @@ def merge(reports: Sequence[Report]) -> Report:
         _versions(report.tool for report in reports), operators.values(),
         seconds=sum(r.seconds for r in reports), reference_seconds=sum(r.reference_seconds for r in reports),
         llm_tokens=sum(r.llm_tokens for r in reports),
-        cached_checks=sum(r.cached_checks or 0 for r in reports) or None,
+        cached_checks=_cached(reports) or None,
     )  # fmt: skip
+
+
+def _cached(reports: Sequence[Report]) -> int:
+    """How many checks an earlier run had done; a check that several reports have counts in the first of them."""
+    seen: set[tuple[str, ...]] = set()
+    cached = 0
+    for report in reports:
+        new = _checks(report) - seen
+        seen |= new
+        cached += min(report.cached_checks or 0, len(new))
+    return cached
+
+
+def _checks(report: Report) -> set[tuple[str, ...]]:
+    return {
+        (operator.name, kernel.name, entry.name, check.specialization, check.target)
+        for operator in report.operators for kernel in operator.kernels for entry in kernel.entries
+        for check in entry.checks
+    }  # fmt: skip
 
 
 def _versions(tools: Iterable[dict[str, str]]) -> dict[str, str]:
