@@ -190,6 +190,23 @@ def test_a_fact_of_a_value_that_is_carried_for_nothing_may_be_lost() -> None:
     assert judge(body.replace("INIT", "%a"), body.replace("INIT", "%n")).equal
 
 
+def test_what_is_stated_of_a_constant_counts_where_it_flows() -> None:
+    """An axis of one element has any stride: the reference states so of its 1, which is also just a number."""
+    body = (
+        LOOP
+        + """
+  %a = assume div_by<16>, %e : tile<i32>
+  %x = addi %n, OPERAND : tile<i32>
+  %y = muli %x, %e : tile<i32>
+  %o = print_tko "r", %y : tile<i32> -> token"""
+    )
+    dead, live = body.replace("OPERAND", "%e"), body.replace("OPERAND", "%a")
+    without = dead.replace("  %a = assume div_by<16>, %e : tile<i32>\n", "")
+    assert judge(dead, without).equal
+    assert [d.kind for d in judge(live, without).differences] == ["fact"]
+    assert [d.kind for d in judge(without, live).differences] == ["fact"]
+
+
 def test_equal_atomics_are_two_events() -> None:
     once = """
   %r, %t = atomic_rmw_tko relaxed device %q, add, %n : tile<ptr<i32>>, tile<i32> -> tile<i32>, token

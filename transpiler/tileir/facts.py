@@ -251,7 +251,9 @@ class FactChecker:
         reported: set[int] = set()
         for number in [*theirs, *(n for n in mine if n not in theirs)]:
             stated, wanted = mine.get(number, set()), theirs.get(number, set())
-            lost = sorted(p for p in wanted - stated if not implied_by(p, stated))
+            # The compiler knows a constant: what is stated of one matters where it flows, which the uses say.
+            constant = self._numbering.form(number).name == "constant"
+            lost = [] if constant else sorted(p for p in wanted - stated if not implied_by(p, stated))
             extra = sorted(
                 p
                 for p in stated
