@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from transpiler import cli
+from transpiler.internal import internal_error
 
 GOOD = """\
 import cuda.tile as ct
@@ -443,3 +444,19 @@ def test_an_interrupt_in_exec_ends_with_the_same_status(shell: Shell) -> None:
     command = [sys.executable, "-c", f"{code}sys.exit(cli.main([]))"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=shell.folder)
     assert (done.returncode, done.stderr.strip()) == (130, "interrupted")
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_that_became_another_exception_is_still_one(stop: type[BaseException]) -> None:
+    class Interrupting:
+        def __set_name__(self, owner: object, name: str) -> None:
+            raise stop
+
+    with pytest.raises(stop):
+        try:
+            try:
+                type("Made", (), {"field": Interrupting()})
+            except stop as exc:  # as of Python 3.12
+                raise RuntimeError from exc
+        except RuntimeError as exc:
+            internal_error(exc)

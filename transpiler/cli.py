@@ -62,6 +62,7 @@ def _end_well_when_terminated() -> None:
     import threading
 
     def leave(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
         raise _TerminatedError
 
     in_charge = threading.current_thread() is threading.main_thread()

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Literal
 
 from transpiler.diagnostics import TranspileError, error
+from transpiler.temporary import signals_held, temporary_folder
 from transpiler.toolkit import TILEIRAS, locate, tool_environment
 
 Outcome = Literal["identical", "differs", "refused"]
@@ -189,8 +190,8 @@ def assembler_version(tool: Path) -> str:
 
 def _run(tool: Path, bytecode: bytes, arch: str, timeout: float) -> bytes:
     """Run the assembler on a file of its own; E0660 when it fails, E0661 when it is too slow."""
-    with tempfile.TemporaryDirectory(prefix="cubin-") as folder:
-        source, result = Path(folder) / "kernel.tileirbc", Path(folder) / "kernel.cubin"
+    with temporary_folder("cubin-") as folder:
+        source, result = folder / "kernel.tileirbc", folder / "kernel.cubin"
         source.write_bytes(bytecode)
         command = [str(tool), "--gpu-name", arch, str(source), "-o", str(result)]
         try:
@@ -210,14 +211,15 @@ def _run(tool: Path, bytecode: bytes, arch: str, timeout: float) -> bytes:
 
 def _write(path: Path, content: bytes) -> None:
     """Write a cache file so that readers see all of it or nothing."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with signals_held():
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            os.replace(name, path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
 
 
 def read_cubin(cubin: bytes, symbol: str | None = None) -> MachineCode:

@@ -16,8 +16,10 @@ _PACKAGE = Path(__file__).resolve().parent
 def internal_error(exc: BaseException, place: Span = NO_SPAN) -> Diagnostic:
     """Describe an unexpected exception (E0900): what, and where in transpile; TRANSPILE_DEBUG=1 prints all of it.
 
-    E0902 where Python's own limit of nesting was reached.
+    E0902 where Python's own limit of nesting was reached. An interrupt that somebody made another exception of (making
+    a class does) is raised again.
     """
+    _raise_interrupt(exc)
     if os.environ.get(DEBUG):
         traceback.print_exception(exc)
     if isinstance(exc, RecursionError):
@@ -25,6 +27,13 @@ def internal_error(exc: BaseException, place: Span = NO_SPAN) -> Diagnostic:
     said = str(exc).strip().partition("\n")[0][:300]
     message = f"internal error: {type(exc).__name__}{f': {said}' if said else ''}{_where(exc)}"
     return Diagnostic("E0900", message, f"please report it with the output of a run with {DEBUG}=1", "error", place)
+
+
+def _raise_interrupt(exc: BaseException | None) -> None:
+    while exc is not None:
+        if isinstance(exc, KeyboardInterrupt | SystemExit):
+            raise exc
+        exc = exc.__cause__ or exc.__context__
 
 
 def _where(exc: BaseException) -> str:

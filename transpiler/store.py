@@ -16,10 +16,6 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
-import signal
-import tempfile
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +25,7 @@ from pydantic import Field, ValidationError
 from transpiler.diagnostics import Span, TranspileError, error
 from transpiler.identifiers import same_place
 from transpiler.spec import Model
+from transpiler.temporary import signals_held, temporary_folder
 from transpiler.translation import KERNEL_FILE, OperatorPlan, Translation
 
 MANIFEST = "manifest.json"
@@ -167,7 +164,7 @@ class OutputFolder:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with _staging(self.path) as stage, _locked(self.path):
                 manifest = self._stage(stage, translations, tool, crate)
-                with _signals_held():
+                with signals_held():
                     self._commit(stage, manifest, names)
         except OSError as exc:
             raise error("E0823", f"can't write {self._shown}: {_reason(exc)}", help="choose another folder with `-o`"
@@ -251,15 +248,12 @@ def _write_files(folder: Path, files: dict[str, str]) -> None:
 
 @contextlib.contextmanager
 def _staging(path: Path) -> Iterator[Path]:
-    """Make a folder beside ``path``; whatever is left of it is removed in the end."""
-    stage = Path(tempfile.mkdtemp(prefix=f".{path.name}.transpile-", dir=path.parent))
-    mask = os.umask(0)
-    os.umask(mask)
-    stage.chmod(0o777 & ~mask)
-    try:
+    """Make a folder beside ``path``, with the rights that folders get here."""
+    with temporary_folder(f".{path.name}.transpile-", path.parent) as stage:
+        mask = os.umask(0)
+        os.umask(mask)
+        stage.chmod(0o777 & ~mask)
         yield stage
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -271,28 +265,6 @@ def _locked(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-@contextlib.contextmanager
-def _signals_held() -> Iterator[None]:
-    """Handle interrupts after the block.
-
-    By handlers, not by a signal mask: a mask holds back only this thread's signals, and Python runs the handler of
-    a signal that another thread got in the main thread all the same.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # interrupts are raised in the main thread
-        return
-    came: list[int] = []
-    held = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, lambda n, _frame: came.append(n)) for number in held}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        if came:
-            signal.raise_signal(came[0])
 
 
 def _reason(exc: Exception) -> str:

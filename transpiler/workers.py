@@ -13,16 +13,21 @@ import gc
 import multiprocessing
 import os
 import signal
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any
+
+from transpiler.temporary import signals_held, temporary_folder
 
 Handler = Callable[[Any], Any]
 Start = Callable[[], AbstractContextManager[Handler]]
 _GRACE = 3.0
+_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 _CONTEXT = multiprocessing.get_context("fork")
 
 
@@ -37,14 +42,23 @@ class Pool:
     """Runs tasks in ``count`` workers; every worker makes its handler with ``start``."""
 
     def __init__(self, count: int, start: Start, *, time_limit: float | None = None) -> None:
-        self._start, self._limit = start, time_limit
+        self._count, self._start, self._limit = count, start, time_limit
         self._waiting: list[_Waiting] = []
         self._workers: list[_Worker] = []
-        for _ in range(count):
-            self._workers.append(self._worker())
+        self._ending = contextlib.ExitStack()
+        self._folder = Path()
         self.done = 0
 
     def __enter__(self) -> Pool:
+        try:
+            with signals_held():
+                self._folder = self._ending.enter_context(temporary_folder("transpile-"))
+                self._ending.callback(self._end)
+                for _ in range(self._count):
+                    self._workers.append(self._worker())
+        except BaseException:  # what came while they started
+            self.close()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -71,7 +85,8 @@ class Pool:
             for worker in finished or self._overdue():
                 task, result = worker.take() if finished else worker.stop(f"it took more than {self._limit:g} s")
                 if isinstance(result, Crash):
-                    self._workers[self._workers.index(worker)] = self._worker()
+                    with signals_held():
+                        self._workers[self._workers.index(worker)] = self._worker()
                 self.done += 1
                 yield task, result
 
@@ -89,7 +104,8 @@ class Pool:
         return best
 
     def _worker(self) -> _Worker:
-        return _Worker(self._start, [worker.connection for worker in self._workers if not worker.connection.closed])
+        open_ends = [worker.connection for worker in self._workers if not worker.connection.closed]
+        return _Worker(self._start, open_ends, self._folder)
 
     def _overdue(self) -> list[_Worker]:
         if self._limit is None:
@@ -98,7 +114,11 @@ class Pool:
         return [w for w in self._workers if w.task is not None and now - w.since > self._limit]
 
     def close(self) -> None:
-        """End the workers: politely, then by force."""
+        """End the workers, politely, then by force, and remove what they left of temporary files."""
+        with signals_held():
+            self._ending.close()
+
+    def _end(self) -> None:
         for worker in self._workers:
             worker.terminate()
         for worker in self._workers:
@@ -117,11 +137,11 @@ class _Waiting:
 class _Worker:
     """A worker process and the task it is at."""
 
-    def __init__(self, start: Start, others: Sequence[Connection]) -> None:
+    def __init__(self, start: Start, others: Sequence[Connection], folder: Path) -> None:
         self.connection, theirs = _CONTEXT.Pipe()
         inherited = [*others, self.connection]
-        self.process = _CONTEXT.Process(target=_serve, args=(theirs, inherited, start), daemon=True)
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        self.process = _CONTEXT.Process(target=_serve, args=(theirs, inherited, start, folder), daemon=True)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
             self.process.start()
         finally:
@@ -167,15 +187,33 @@ class _Worker:
             self.process.join()
 
 
-def _serve(connection: Connection, inherited: Sequence[Connection], start: Start) -> None:
-    """Do tasks until the parent closes its end; the parent's ends, inherited by the fork, would keep it open."""
+def _serve(connection: Connection, inherited: Sequence[Connection], start: Start, folder: Path) -> None:
+    """Do tasks until the parent closes its end; the parent's ends, inherited by the fork, would keep it open.
+
+    Temporary files go to ``folder``, which the parent removes, or the last worker where the parent was killed.
+    """
+    tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
     gc.freeze()  # the parent's objects live as long as we do
     gc.set_threshold(100_000, 20, 20)  # programs are graphs without cycles; collecting often only costs
     for parents_end in inherited:
         parents_end.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _leave)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    with _removed_when_empty(folder):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        _do_tasks(connection, start)
+
+
+@contextlib.contextmanager
+def _removed_when_empty(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+
+def _do_tasks(connection: Connection, start: Start) -> None:
     with start() as handle:
         while True:
             try:
@@ -190,6 +228,7 @@ def _serve(connection: Connection, inherited: Sequence[Connection], start: Start
 
 
 def _leave(*_: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise SystemExit(0)
 
 

@@ -62,6 +62,7 @@ class Bench:
         self._pool = Pool(1, lambda: _start(limits), time_limit=limits.wall)
 
     def __enter__(self) -> Bench:
+        self._pool.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -7,9 +7,8 @@ together, as a kernel is only compared whole; until then an answer that passes i
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from transpiler.jobs import OperatorJob
 from transpiler.overrides import Evidence, Override, load_overrides, overrides_folder
 from transpiler.pipeline import translate
 from transpiler.selection import Selection
+from transpiler.temporary import temporary_folder
 from transpiler.translation import SiteOf, Translation
 
 _KEPT = 4
@@ -161,8 +161,7 @@ class Filler:
         before = self.translation(run)
         group = [run, *self._companions(run, before)]
         made = [_with_evidence(one, run) for one in group]
-        stage = _folder(self.tools.out)
-        try:
+        with _folder(self.tools.out) as stage:
             for override in made:
                 (stage / f"{override.key}.toml").write_text(override.to_toml(), encoding="utf-8")
             others = [r.override for r in self.runs.values() if r.override is not None and r not in group]
@@ -172,8 +171,6 @@ class Filler:
             if again.files != before.files or again.plan != meant.plan:
                 return None
             _move(stage, overrides_folder(self.tools.out))
-        finally:
-            shutil.rmtree(stage, ignore_errors=True)
         for one, override in zip(group, made, strict=True):
             one.override = override
             if one is not run:
@@ -196,11 +193,11 @@ def _with_evidence(one: Run, run: Run) -> Override:
     return one.override.model_copy(update={"evidence": evidence})
 
 
-def _folder(out: Path) -> Path:
+def _folder(out: Path) -> AbstractContextManager[Path]:
     """A folder on the same disk, which nothing reads."""
     home = out / "_agents"
     home.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix=".candidates-", dir=home))
+    return temporary_folder(".candidates-", home)
 
 
 def _move(stage: Path, into: Path) -> None:

@@ -8,7 +8,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from transpiler.report.carets import SourceCache
 from transpiler.report.output import complain, write_whole
 from transpiler.report.terminal import counted
 from transpiler.spec import Corpus
+from transpiler.temporary import temporary_folder
 
 _INJECTED = Path(__file__).parent / "inject"
 _FOLDER = "TRANSPILE_RECORD"
@@ -31,9 +31,9 @@ def record(command: Sequence[str], out: Path) -> int:
     E0830 when the command can't be started, E0831 when it launched nothing, E0823 when ``out`` can't be written.
     """
     _writable(out)
-    with tempfile.TemporaryDirectory(prefix="transpile-record-") as folder:
-        status = _run(command, folder)
-        found = recorded(read_rows(Path(folder)), out.parent)
+    with temporary_folder("transpile-record-") as folder:
+        status = _run(command, str(folder))
+        found = recorded(read_rows(folder), out.parent)
     complain(found.diagnostics, SourceCache())
     if not found.operators:
         raise _nothing(command, status)

@@ -21,6 +21,7 @@ import transpiler
 from transpiler.diagnostics import Diagnostic, Span, TranspileError, error
 from transpiler.reference.closure import Closure
 from transpiler.spec import Specialization
+from transpiler.temporary import signals_held, temporary_folder
 
 _START_LIMIT = 120.0
 _WORKER = ("-m", "transpiler.reference.worker")
@@ -90,9 +91,10 @@ class ReferenceExporter:
 
     def close(self) -> None:
         """End the worker."""
-        if self._process is not None:
-            self._process.close()
-            self._process = None
+        with signals_held():
+            if self._process is not None:
+                self._process.close()
+                self._process = None
         self._ahead = None
 
     def _export(self, closure: Closure, specialization: Specialization, target: str) -> Exported:
@@ -140,7 +142,8 @@ class ReferenceExporter:
         if self._process is not None and not self._process.alive:
             self.close()
         if self._process is None:
-            self._process = _Process(self._command)
+            with signals_held():  # nobody else knows of the process and its folder
+                self._process = _Process(self._command)
             try:
                 reply, _ = self._process.reply(_START_LIMIT)
             except (_TimeLimitError, _WorkerDiedError) as exc:
@@ -166,14 +169,16 @@ class FreshRun:
 
 def export_in_fresh_process(closure: Closure, specializations: Iterable[Specialization], target: str) -> FreshRun:
     """Export all specializations of a kernel in a process of their own, as a user of cuda-tile alone would."""
-    with tempfile.TemporaryDirectory(prefix="transpile-reference-") as folder:
-        stored = Path(folder, "closure.py")
+    with temporary_folder("transpile-reference-") as folder:
+        stored = folder / "closure.py"
         stored.write_text(closure.to_text(), encoding="utf-8")
-        requests = Path(folder, "requests.json")
+        requests = folder / "requests.json"
         requests.write_text(json.dumps([plain(s, s.target or target) for s in specializations]), encoding="utf-8")
         command = (sys.executable, *_ONCE, str(stored), str(requests))
         started = time.perf_counter()
-        done = subprocess.run(command, env=worker_environment(folder), cwd=folder, capture_output=True, check=False)
+        done = subprocess.run(
+            command, env=worker_environment(str(folder)), cwd=folder, capture_output=True, check=False
+        )
         wall = time.perf_counter() - started
         if done.returncode != 0:
             raise error("E0211", f"the reference's process failed: {done.stderr[-400:].decode(errors='replace')}")
@@ -219,7 +224,7 @@ class _Process:
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, cwd=self._folder,
                 env=worker_environment(self._folder), start_new_session=True,
             )  # fmt: skip
-        except BaseException:  # an interrupt too
+        except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
 
