@@ -35,17 +35,20 @@ OPERATORS = ("dropout", "group_gemm", "matmul", "relu", "rope", "softmax", "spli
 @dataclass(frozen=True)
 class Caught:
     """For each launch, in order: operator, kernel and specialization, and the programs that it compiled; then what
-    became of launches, by kernel, with strides and sizes of 1, and while the stream was captured."""
+    became of launches, by kernel, with strides and sizes of 1, and while the stream was captured; and what a launch said
+    whose assembler took longer than it may."""
 
     programs: list[tuple[tuple[str, str, str], list[bytes]]]
     ones: list[tuple[str, str]]
     captured: list[tuple[str, str]]
+    slow: str
 
 
 _ASSEMBLER = """\
 #!/bin/sh
 # tileiras ... -o CUBIN BYTECODE: keeps the program; assembles the first one, which stands for all afterwards.
 for bytecode; do :; done
+test -z "$SLOW" || sleep 60
 test -f "$bytecode" || exec '{tileiras}' "$@"
 cp "$bytecode" "$(mktemp "$CAUGHT/XXXXXX")"
 for argument; do test "$previous" = -o && cubin=$argument; previous=$argument; done
@@ -63,7 +66,7 @@ from transpiler.jobs import corpus_jobs
 folder, corpus, operators = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
 caught, rows = Path(os.environ["CAUGHT"]), []
 load_package(folder, "launched")
-from launched._runtime import CutileError, LaunchError
+from launched._runtime import CompileError, CutileError, LaunchError, compiler_timeout
 launches = []
 for job in corpus_jobs(corpus):
     if job.name in operators:
@@ -90,6 +93,13 @@ for kernel, given in launches:
             ones.append((kernel.name, "launched"))
         except CutileError as exc:
             ones.append((kernel.name, type(exc).__name__))
+os.environ["SLOW"], slow = "1", ""
+try:
+    with compiler_timeout(0.5):
+        kernel.replace_hints(occupancy=18).launch(0, (1,), given)
+except CompileError as exc:
+    slow = str(exc)
+del os.environ["SLOW"]
 os.environ["STUB_CAPTURING"], captured = "1", []
 for kernel, given in launches:
     for hinted in (kernel, kernel.replace_hints(occupancy=17)):  # compiled already, and not
@@ -99,7 +109,7 @@ for kernel, given in launches:
         except LaunchError as exc:
             captured.append((kernel.name, str(exc)))
 del os.environ["STUB_CAPTURING"]  # at its end the process asks streams whether they are idle
-print(json.dumps({"rows": rows, "ones": ones, "captured": captured}))
+print(json.dumps({"rows": rows, "ones": ones, "slow": slow, "captured": captured}))
 """
 
 
@@ -130,7 +140,7 @@ def caught(translations: list[Translation], tmp_path_factory: pytest.TempPathFac
     assert done.returncode == 0, done.stderr[-4000:]
     said = json.loads(done.stdout.splitlines()[-1])
     rows = [(tuple(check), [(kept / name).read_bytes() for name in names]) for check, names in said["rows"]]
-    return Caught(rows, *([tuple(row) for row in said[name]] for name in ("ones", "captured")))
+    return Caught(rows, *([tuple(row) for row in said[name]] for name in ("ones", "captured")), said["slow"])
 
 
 @dataclass(frozen=True)
@@ -200,3 +210,7 @@ def test_launches_are_captured_and_lists_refused(caught: Caught) -> None:
     assert {kernel for kernel, _ in refused} == {"_group_gemm_kernel"}
     assert all("can't be captured in a CUDA graph" in said for _, said in refused)
     assert len(caught.captured) == 2 * len(caught.programs)
+
+
+def test_an_assembler_that_takes_too_long_is_a_launch_that_failed(caught: Caught) -> None:
+    assert "_splitk_reduce_kernel" in caught.slow

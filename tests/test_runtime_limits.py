@@ -42,6 +42,16 @@ def test_an_assembler_that_takes_too_long_is_ended(sleeper: type[subprocess.Pope
         assert again.wait(30) == -9
 
 
+def test_what_the_assembler_runs_is_ended_too(tmp_path: Path) -> None:
+    """It holds the assembler's pipes, so that who waits for its output waits for both."""
+    program = tmp_path / "tileiras"
+    program.write_text("#!/bin/sh\nsh -c 'sleep 60; true'; true\n")
+    program.chmod(0o755)
+    with compiler_timeout(0.3):
+        done = subprocess.run([program], capture_output=True, check=False, timeout=30)
+    assert done.returncode == -9
+
+
 def test_the_limit_ends_with_the_block(sleeper: type[subprocess.Popen[bytes]]) -> None:
     with pytest.raises(KeyError), compiler_timeout(0.2):
         raise KeyError

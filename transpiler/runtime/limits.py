@@ -13,7 +13,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 _ASSEMBLER = "tileiras"
@@ -43,22 +44,38 @@ def _limit_of_cuda_tile(seconds: float) -> AbstractContextManager[object]:
     return nullcontext() if limit is None else limit(seconds)
 
 
+@dataclass(frozen=True)
+class _Process:
+    """A process; number and time of start together name it."""
+
+    number: int
+    started: str
+    parent: int
+    name: str
+
+
 def _watch(limit: float, done: threading.Event) -> None:
-    """End assemblers that have been there for longer than the limit."""
-    seen: dict[tuple[int, str], float] = {}
+    """End assemblers that have been there for longer than the limit, and what they run: it holds their pipes."""
+    seen: dict[_Process, float] = {}
     while not done.wait(_PERIOD):
-        now = time.monotonic()
-        seen = {one: seen.get(one, now) for one in _assemblers()}
-        for (pid, started), since in seen.items():
-            if now - since > limit and (pid, started) in _assemblers():
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
+        now, running = time.monotonic(), _processes()
+        mine = [p for p in running if p.name == _ASSEMBLER and p.parent == os.getpid()]
+        seen = {one: seen.get(one, now) for one in mine}
+        for assembler in [one for one, since in seen.items() if now - since > limit]:
+            for process in _with_descendants(assembler, running):
+                with suppress(ProcessLookupError):
+                    os.kill(process.number, signal.SIGKILL)
 
 
-def _assemblers() -> list[tuple[int, str]]:
-    """Return this process's assemblers: number and time of start, which together name a process."""
+def _with_descendants(first: _Process, running: list[_Process]) -> list[_Process]:
+    found = [first]
+    for one in found:
+        found += [p for p in running if p.parent == one.number]
+    return found
+
+
+def _processes() -> list[_Process]:
+    """Return what runs on this machine, as Linux tells; nothing elsewhere."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -67,6 +84,6 @@ def _assemblers() -> list[tuple[int, str]]:
             continue
         name, _, fields = rest.rpartition(") ")
         state, parent, *others = fields.split()
-        if name == _ASSEMBLER and int(parent) == os.getpid() and state != "Z":
-            found.append((int(number), others[17]))
+        if state != "Z":
+            found.append(_Process(int(number), others[17], int(parent), name))
     return found
