@@ -35,8 +35,8 @@ OPERATORS = ("dropout", "group_gemm", "matmul", "relu", "rope", "softmax", "spli
 @dataclass(frozen=True)
 class Caught:
     """For each launch, in order: operator, kernel and specialization, and the programs that it compiled; then what
-    became of launches, by kernel, with strides and sizes of 1, and while the stream was captured; and what a launch said
-    whose assembler took longer than it may."""
+    became of launches, by kernel, with strides and sizes of 1, and while the stream was captured; and what a launch
+    said whose assembler took longer than it may."""
 
     programs: list[tuple[tuple[str, str, str], list[bytes]]]
     ones: list[tuple[str, str]]
@@ -140,7 +140,8 @@ def caught(translations: list[Translation], tmp_path_factory: pytest.TempPathFac
     assert done.returncode == 0, done.stderr[-4000:]
     said = json.loads(done.stdout.splitlines()[-1])
     rows = [(tuple(check), [(kept / name).read_bytes() for name in names]) for check, names in said["rows"]]
-    return Caught(rows, *([tuple(row) for row in said[name]] for name in ("ones", "captured")), said["slow"])
+    ones, captured = ([tuple(row) for row in said[name]] for name in ("ones", "captured"))
+    return Caught(rows, ones, captured, said["slow"])
 
 
 @dataclass(frozen=True)
