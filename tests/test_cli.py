@@ -278,6 +278,7 @@ def test_dump(shell: Shell, stage: str) -> None:
         (["vadd.py", "--spec", "broken.toml"], "E0271"),
         (["vadd.py", "--spec", "wrong.toml"], "E0271"),
         (["vadd.py", "--spec", "other.toml"], "E0805"),
+        (["batch", "outside.toml"], "E0271"),
         (["vadd.py", "--spec", "kernel.toml"], "E0201"),
         (["vadd.py", "-o", "mine"], "E0820"),
         (["vadd.py", "-o", "vadd.py"], "E0820"),
@@ -302,6 +303,7 @@ def test_usage_errors(shell: Shell, arguments: list[str], code: str) -> None:
     shell.write("vadd.py", GOOD)
     shell.write("broken.toml", "name = \n")
     shell.write("wrong.toml", SPEC.replace("ndim = 1", "ndim = -1"))
+    shell.write("outside.toml", SPEC.replace('name = "vadd"', 'name = "../vadd"'))
     shell.write("other.toml", SPEC.replace('"vadd"', '"gemm"').replace("vadd.py", "gemm.py"))
     shell.write("kernel.toml", SPEC.replace('kernels]]\nname = "vadd"', 'kernels]]\nname = "gone"'))
     for name, text in (("mine/notes.txt", "precious"), ("sub/vadd.py", GOOD), ("damaged/manifest.json", "{")):

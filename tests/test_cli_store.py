@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Sequence
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from transpiler.commands import run_verify
 from transpiler.diagnostics import Span, TranspileError
 from transpiler.reference.closure import Closure, ClosureModule, Segment
+from transpiler.report.carets import SourceCache
 from transpiler.store import OutputFolder
 from transpiler.translation import KERNEL_FILE, KernelPlan, OperatorPlan, Translation, read_lines, write_lines
 
@@ -144,6 +147,41 @@ def test_an_interrupt_while_moving_into_place_comes_after(tmp_path: Path, monkey
     assert files(out.path)["a/kernel.rs"] == "fn new() {}\n"
     assert [o.plan.name for o in out.load().operators] == ["a", "b"]
     assert {p.name for p in tmp_path.iterdir()} == {"out"}
+
+
+@pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "a/../../secret", "a//b", "./a", "a\\b", "a\0b", ""])
+@pytest.mark.parametrize("where", ["name", "closure", "file", "shared file"])
+def test_a_manifest_never_leads_out_of_its_folder(
+    tmp_path: Path, where: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = OutputFolder(tmp_path / "out")
+    out.write([translation("a")], TOOL, crate)
+    file = out.path / "manifest.json"
+    data = json.loads(file.read_text())
+    operator = data["operators"][0]
+    match where:
+        case "name":
+            operator["plan"]["name"] = path
+        case "closure":
+            operator["plan"]["kernels"][0]["closure"] = path or "/"  # "" says that there is none
+        case "file":
+            operator["files"][path] = "0" * 64
+        case _:
+            data["files"][path] = "0" * 64
+    file.write_text(json.dumps(data))
+    monkeypatch.setattr(Path, "is_file", lambda _: pytest.fail("it looks"))
+    assert code_of(out.load) == "E0822"
+    assert code_of(lambda: run_verify(out.path, (), 1, None)) == "E0822"
+
+
+def test_lines_outside_of_this_folder_are_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "secret.py").write_text("secret = 1\n")
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/a.py").write_text("a = 1\n")
+    monkeypatch.chdir(tmp_path / "here")
+    for outside in ("../secret.py", (tmp_path / "secret.py").as_posix()):
+        assert (SourceCache()(outside), SourceCache(below=True)(outside)) == (["secret = 1", ""], None)
+    assert SourceCache(below=True)("a.py") == ["a = 1", ""]
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ def run_verify(path: Path, cubins: tuple[str, ...], jobs: int, json: Path | None
     if any(stored.changed for stored in changed):
         found = [replace(d, help=_EDITED) if d.code == "E0711" else d for d in found]
     uncovered = [_uncovered(path / name) for name in folder.changed(manifest)]
-    finish(report, (*found, *uncovered), json, SourceCache())
+    finish(report, (*found, *uncovered), json, SourceCache(below=True))
     return 1 if uncovered else exit_status(report)
 
 

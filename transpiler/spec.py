@@ -25,6 +25,25 @@ Name = Annotated[str, AfterValidator(identifier)]
 """A name of Python, as Python reads it."""
 
 
+def _inside(path: str) -> str:
+    """Refuse what could lead out of the folder that a path starts from."""
+    if not {"", ".", ".."}.isdisjoint(path.split("/")) or "\0" in path or "\\" in path:
+        raise ValueError(f"{path!r} is no path within the folder")
+    return path
+
+
+def _folder_name(name: str) -> str:
+    if re.fullmatch(r"\w[\w.-]*", name) is None:
+        raise ValueError(f"{name!r} can't be the name of a folder: use letters, digits and `_`")
+    return name
+
+
+InnerPath = Annotated[str, AfterValidator(_inside)]
+"""A file's path, relative to the folder that it is in; it never leads out of it."""
+FolderName = Annotated[str, AfterValidator(_folder_name)]
+"""A name that a folder has too."""
+
+
 class Model(BaseModel):
     """Immutable, and strict about unknown keys, so that a typing error in a manifest is found."""
 
@@ -190,7 +209,7 @@ class OperatorManifest(Model):
     and ``path`` (relative to the manifest) says where the source is.
     """
 
-    name: str
+    name: FolderName
     module: str | None = None
     path: str | None = None
     kernels: tuple[KernelManifest, ...] = ()

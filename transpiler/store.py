@@ -24,7 +24,7 @@ from pydantic import Field, ValidationError
 
 from transpiler.diagnostics import Span, TranspileError, error
 from transpiler.identifiers import same_place
-from transpiler.spec import Model
+from transpiler.spec import InnerPath, Model
 from transpiler.temporary import signals_held, temporary_folder
 from transpiler.translation import KERNEL_FILE, OperatorPlan, Translation
 
@@ -38,7 +38,7 @@ class StoredOperator(Model):
     """An operator in the manifest: its plan, and the digest of each file that was written."""
 
     plan: OperatorPlan
-    files: dict[str, str]
+    files: dict[InnerPath, str]
 
 
 class Manifest(Model):
@@ -46,7 +46,7 @@ class Manifest(Model):
 
     format: str
     tool: dict[str, str]
-    files: dict[str, str] = Field(default_factory=dict)
+    files: dict[InnerPath, str] = Field(default_factory=dict)
     operators: tuple[StoredOperator, ...] = ()
 
 

@@ -16,7 +16,7 @@ from transpiler.inputs import Lookups
 from transpiler.ir.construct import HoleSite
 from transpiler.ir.trace import RuleTrace
 from transpiler.reference.closure import Closure
-from transpiler.spec import Model, Specialization
+from transpiler.spec import FolderName, InnerPath, Model, Specialization
 
 KERNEL_FILE = "kernel.rs"
 
@@ -64,7 +64,7 @@ class KernelPlan(Model):
 
     name: str
     line: int
-    closure: str = ""
+    closure: InnerPath | Literal[""] = ""
     diagnostics: tuple[Diagnostic, ...] = ()
     entries: tuple[EntryPlan, ...] = ()
 
@@ -80,7 +80,7 @@ class OperatorPlan(Model):
     ``without`` are the rules that were switched off.
     """
 
-    name: str
+    name: FolderName
     source: str
     sha256: str
     module: str

@@ -25,10 +25,15 @@ _MAX_WIDTH = 160
 
 
 class SourceCache:
-    """The lines of files by the path that diagnostics show; paths that aren't known are tried as they are."""
+    """The lines of files by the path that diagnostics show; paths that aren't known are tried as they are.
 
-    def __init__(self, paths: dict[str, Path] | None = None) -> None:
+    ``below``: only those that lead to a place below this folder; the paths are those of a file that anybody may have
+    written.
+    """
+
+    def __init__(self, paths: dict[str, Path] | None = None, *, below: bool = False) -> None:
         self._paths = dict(paths or {})
+        self._below = below
         self._roots: list[Path] = []
         self._lines: dict[str, list[str] | None] = {}
 
@@ -47,6 +52,8 @@ class SourceCache:
         """Return the file's lines, or None."""
         if display not in self._lines:
             places = [self._paths.get(display, Path(display)), *(root / display for root in self._roots)]
+            if self._below and (Path(display).is_absolute() or ".." in Path(display).parts):
+                places = []
             self._lines[display] = next((lines for p in places if (lines := _read(p)) is not None), None)
         return self._lines[display]
 
