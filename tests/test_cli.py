@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from transpiler import cli
+from transpiler.frontend.depth import deepest_statement
 from transpiler.internal import internal_error
 
 GOOD = """\
@@ -462,3 +463,32 @@ def test_an_interrupt_that_became_another_exception_is_still_one(stop: type[Base
                 raise RuntimeError from exc
         except RuntimeError as exc:
             internal_error(exc)
+
+
+@pytest.mark.parametrize(
+    ("deep", "line"),
+    [
+        ("    x = " + " + ".join(["a"] * 3000), 8),
+        ("    x = " + " + ".join(["a"] * 1000), 8),
+        ("    x = " + "-" * 5000 + "a", 8),
+        ("    x = a" + ".b" * 5000, 8),
+        ("    # one\n    x = (1 +\n         " + " * ".join(["a"] * 5000) + ")", 9),
+        (
+            "    if TILE == 0:\n        x = a" + "".join(f"\n    elif TILE < {i}:\n        x = a" for i in range(3000)),
+            8,
+        ),
+    ],
+    ids=["sum", "shorter sum", "signs", "attributes", "lines", "elif"],
+)
+def test_a_statement_that_is_nested_too_deeply_has_its_place(shell: Shell, deep: str, line: int) -> None:
+    head = "import cuda.tile as ct\n\n\n@ct.kernel\ndef k(a, TILE: ct.Constant[int]):\n"
+    shell.write("deep.py", f"{head}    # {'+ ' * 9000}\n    b = a\n{deep}\n")
+    status, out, err = shell.run("deep.py")
+    assert (status, out, codes(err)) == (2, "", ["E0902"])
+    assert f"deep.py:{line}:1" in err and "split" in err
+    assert shell.names() == {"deep.py"}
+
+
+def test_what_is_deepest_is_found_in_a_file_that_is_not_python() -> None:
+    assert deepest_statement('a = b + c\nif x:\n  y = (1 + 2) * 3 + 4\n"""') == (6, 3)
+    assert deepest_statement("") == (0, 1)

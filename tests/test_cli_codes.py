@@ -50,6 +50,7 @@ SHARED = {
     "E0806": {"shards.py", "store.py"},
     "E0901": {"agents/bench.py", "batch.py"},
     "E0823": {"cli.py", "record/command.py", "report/output.py", "store.py"},
+    "E0902": {"frontend/depth.py", "internal.py"},
     "W0270": {"frontend/callsites.py", "frontend/defaults.py"},
     "W0272": {"frontend/callsites.py", "frontend/defaults.py"},
 }  # fmt: skip

@@ -18,6 +18,7 @@ from typing import Literal
 import libcst as cst
 
 from transpiler.diagnostics import Span, error
+from transpiler.frontend.depth import too_deep
 from transpiler.frontend.positions import Place, positions_of
 from transpiler.identifiers import identifier
 
@@ -192,7 +193,9 @@ def parse_source(key: str, path: Path, display: str) -> SourceFile:
     except SyntaxError as exc:
         span = Span(display, exc.lineno or 1, exc.offset or 1, exc.end_lineno or 0, exc.end_offset or 0)
         raise error("E0102", f"not valid Python: {exc.msg}", span, help="fix the syntax error") from None
-    except (ValueError, RecursionError, MemoryError) as exc:
+    except (RecursionError, MemoryError):
+        raise too_deep([(display, text)]) from None
+    except ValueError as exc:
         raise error("E0102", f"not valid Python: {exc}", Span(display, 1, 1),
                     help="give a Python source file") from None  # fmt: skip
     source = SourceFile(key, path, display, text, tree)

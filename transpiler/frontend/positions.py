@@ -68,6 +68,8 @@ class _Record(AbstractContextManager[None]):
         self._line, self._column = state.line, state.column
 
     def __exit__(self, *exc: object) -> None:
+        if exc[0] is not None:
+            return  # nested too deeply: the places of what is in it aren't known
         state = self._state
         start = (self._line, self._column) if self._start is None else state.found[id(self._start)][:2]
         end = (state.line, state.column) if self._end is None else state.found[id(self._end)][2:]

@@ -13,6 +13,7 @@ import libcst as cst
 
 from transpiler.diagnostics import Span, error
 from transpiler.frontend.constructs import CONSTRUCTS
+from transpiler.frontend.depth import too_deep
 from transpiler.frontend.expressions import ExpressionLowerer
 from transpiler.frontend.kernels import KERNEL, Chain, KernelSite, chain_of, find_kernels
 from transpiler.frontend.lower import FunctionLowerer
@@ -43,9 +44,7 @@ def load_program(path: Path, *, display: str | None = None) -> hir.Program:
         try:
             program = _Loader(workspace).load()
         except RecursionError:
-            shown = workspace.main.display
-            raise error("E0102", f"{shown} has an expression that is nested too deeply", Span(shown, 1, 1),
-                        help="split the expression into several statements") from None  # fmt: skip
+            raise too_deep((s.display, s.text) for s in workspace.modules.values() if s is not None) from None
     sources = [source for source in workspace.modules.values() if source is not None]
     for source in sources:
         source.forget_pieces()
