@@ -19,7 +19,7 @@ _CODE = re.compile(r"\"([EW]\d{4})\"")
 # a module is added here, read the code's row in transpiler/codes.py; another meaning is another code.
 SHARED = {
     "E0101": {"frontend/parse.py", "reference/source.py"},
-    "E0102": {"frontend/parse.py", "frontend/program.py", "reference/source.py"},
+    "E0102": {"frontend/parse.py", "reference/source.py"},
     "E0201": {"jobs.py", "specialize/kernel.py"},
     "E0203": {"frontend/resolve.py", "reference/closure.py", "reference/load.py", "specialize/evaluate.py"},
     "E0204": {"frontend/resolve.py", "reference/closure.py", "reference/load.py"},

@@ -33,7 +33,7 @@ def load_program(path: Path, *, display: str | None = None) -> hir.Program:
     """Parse a file, find its kernels, and lower them and what they reach; nothing is executed.
 
     ``display`` is the path in spans; by default it is relative to the folder that holds the file's package.
-    Raises TranspileError: E0101 unreadable, E0102 not UTF-8 or not Python, E0103 no kernels.
+    Raises TranspileError: E0101 unreadable, E0102 not UTF-8 or not Python, E0103 no kernels, E0902 nested too deeply.
     A file is read once a process, until it or a module that it imports changes.
     """
     cached = _loaded.get((path.absolute(), display))
