@@ -492,3 +492,26 @@ def test_a_statement_that_is_nested_too_deeply_has_its_place(shell: Shell, deep:
 def test_what_is_deepest_is_found_in_a_file_that_is_not_python() -> None:
     assert deepest_statement('a = b + c\nif x:\n  y = (1 + 2) * 3 + 4\n"""') == (6, 3)
     assert deepest_statement("") == (0, 1)
+
+
+@pytest.mark.parametrize(("number", "status", "said"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "terminated")])
+def test_a_signal_in_a_callback_is_not_lost(shell: Shell, number: str, status: int, said: str) -> None:
+    """Python drops exceptions there, and would say so with a traceback."""
+    code = f"""
+import os, signal, sys, time, weakref
+from transpiler import cli
+
+class Referred: pass
+
+def dispatch(argv):
+    one = Referred()
+    kept = weakref.ref(one, lambda _: os.kill(os.getpid(), signal.{number}))
+    del one
+    time.sleep(30)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+cli._dispatch = dispatch
+sys.exit(cli.main([]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=shell.folder)
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (status, "", said)

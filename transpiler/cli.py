@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 
 TYPE_CHECKING = False  # as in `typing`, which takes long to import
 if TYPE_CHECKING:
+    from typing import Any
+
     from transpiler.diagnostics import Diagnostic
 
 _INTERRUPTED = 130
@@ -32,8 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    _end_well_when_terminated()
-    return _dispatch(argv)
+    with _signals_that_are_kept():
+        _end_well_when_terminated()
+        return _dispatch(argv)
 
 
 def _flushed(status: int) -> int:
@@ -68,6 +71,34 @@ def _end_well_when_terminated() -> None:
     in_charge = threading.current_thread() is threading.main_thread()
     if in_charge and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, leave)
+
+
+class _signals_that_are_kept:  # noqa: N801 (contextlib takes long to import)
+    """Where Python drops an exception (in callbacks of weak references, as importing has), the signal comes again."""
+
+    def __enter__(self) -> None:
+        self._before = sys.unraisablehook
+        sys.unraisablehook = self._hook
+
+    def __exit__(self, *_: object) -> None:
+        sys.unraisablehook = self._before
+
+    def _hook(self, dropped: Any) -> None:
+        if issubclass(dropped.exc_type, _TerminatedError):
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            _end_well_when_terminated()
+            _send_soon(signal.SIGTERM)
+        elif issubclass(dropped.exc_type, KeyboardInterrupt):
+            _send_soon(signal.SIGINT)
+        else:
+            self._before(dropped)
+
+
+def _send_soon(number: int) -> None:
+    """Send a signal to this process, when its main thread is out of the callback."""
+    import threading
+
+    threading.Timer(0.01, os.kill, (os.getpid(), number)).start()
 
 
 def _dispatch(argv: list[str]) -> int:
