@@ -207,6 +207,21 @@ def test_what_is_stated_of_a_constant_counts_where_it_flows() -> None:
     assert [d.kind for d in judge(without, live).differences] == ["fact"]
 
 
+def test_a_folded_computation_uses_no_facts() -> None:
+    body = (
+        LOOP
+        + """
+  %a = assume div_by<16>, %e : tile<i32>
+  %x = subi OPERAND, OTHER : tile<i32>
+  %y = addi %x, %m : tile<i32>
+  %o = print_tko "r", %y : tile<i32> -> token"""
+    )
+    stated, plain = body.replace("OPERAND", "%a"), body.replace("OPERAND", "%e")
+    folded, computed = [[text.replace("OTHER", other) for text in (stated, plain)] for other in ("%z", "%n")]
+    assert judge(*folded).equal
+    assert [d.kind for d in judge(*computed).differences] == ["fact"]
+
+
 def test_equal_atomics_are_two_events() -> None:
     once = """
   %r, %t = atomic_rmw_tko relaxed device %q, add, %n : tile<ptr<i32>>, tile<i32> -> tile<i32>, token

@@ -337,7 +337,9 @@ class FactChecker:
         numbers, live = self._numbering.number, self._live
         for node, position, predicates in program.uses:
             number = numbers[node]
-            if number in live:
+            if (
+                number in live and self._numbering.form(number).name != "constant"
+            ):  # folded: it has no operands any more
                 at = number, position
                 if at in found:
                     found[at][0].update(predicates)
