@@ -367,3 +367,16 @@ def test_names_of_functions(python: str, rust_name: str) -> None:
 
 def test_no_function_of_ours_hides_one_of_the_kernel_language() -> None:
     assert {"reduce_max", "select", "exp", "convert_tile", "make_partition_view"} <= SURFACE
+
+
+@pytest.mark.parametrize(("value", "shape", "codes"), [
+    ("0.0", "()", []), ("0.0", "(8,)", ["E0602"]), ("1.0", "(8,)", ["E0602"]), ("-0.0", "(1,)", ["E0602"]),
+])  # fmt: skip
+def test_of_tf32_only_a_zero_of_one_element_is_written(value: str, shape: str, codes: list[str]) -> None:
+    """Bytecode of cutile 0.5 with another one is corrupt: that is a Hole, not a program that doesn't compile."""
+    module = emit(case(f"""
+@ct.kernel
+def kernel(x):
+    ct.store(x, (0,), ct.full({shape}, {value}, dtype=ct.tfloat32).astype(ct.float32))
+""", 'x = {dtype = "float32", ndim = 1}'))  # fmt: skip
+    assert [d.code for d in module.diagnostics] == codes

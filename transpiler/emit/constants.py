@@ -82,7 +82,7 @@ def _signed(value: int, dtype: DType) -> int:
 
 def _float(value: float, ty: TileTy, shape: rust.Expr, generic: bool) -> Constant | None:
     if ty.dtype.category == "restricted_float":
-        return _restricted(value, ty.dtype, shape)
+        return _restricted(value, ty, shape)
     if math.isnan(value):
         return _nan(ty, shape) if not generic and ty.dtype.name in ("float16", "float32", "float64") else None
     text = f"f64::{'' if value > 0 else 'NEG_'}INFINITY" if math.isinf(value) else repr(value)
@@ -91,14 +91,15 @@ def _float(value: float, ty: TileTy, shape: rust.Expr, generic: bool) -> Constan
     return _typed("const_f", text, shape, False)
 
 
-def _restricted(value: float, dtype: DType, shape: rust.Expr) -> Constant | None:
+def _restricted(value: float, ty: TileTy, shape: rust.Expr) -> Constant | None:
     """fp8 and fp4 by their bits, which cutile 0.5 reads as an unsigned number (and anything else as 0).
 
-    tf32 can only be 0: the bits of another number corrupt cutile's bytecode.
+    tf32 can only be a 0 of one element: the bits of other numbers corrupt cutile's bytecode, and so do those of tiles.
     """
-    if dtype.name != "tfloat32":
-        return _typed("const_i", str(bits(value, dtype.name)), shape, False)
-    return _typed("const_i", "0", shape, False) if value == 0 and math.copysign(1, value) > 0 else None
+    if ty.dtype.name != "tfloat32":
+        return _typed("const_i", str(bits(value, ty.dtype.name)), shape, False)
+    zero = value == 0 and math.copysign(1, value) > 0 and not ty.shape
+    return _typed("const_i", "0", shape, False) if zero else None
 
 
 def _nan(ty: TileTy, shape: rust.Expr) -> Constant | None:
