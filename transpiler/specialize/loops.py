@@ -179,7 +179,7 @@ def _close_loop(
     after: list[tuple[_Carried, int]] = []  # with the index of its first result
     unchanged: dict[Value, Value] = {}
     for c in carried:
-        finals = [j.env.get(c.name, c.init) for j in frame.jumps if not j.own]
+        finals = _given(c, frame)
         if finals and all(_same(f, c.init, c) for f in finals):
             unchanged.update(zip(c.params, c.inits, strict=True))
             continue
@@ -251,9 +251,14 @@ def _unmapped(v: Val) -> bool:
     return isinstance(v, HoleVal) or (isinstance(v, TupleVal) and any(map(_unmapped, v.items)))
 
 
+def _given(c: _Carried, frame: LoopFrame, *exits: Exit) -> list[Val]:
+    """What a name is where the loop jumps, by any of ``exits`` (none: by any)."""
+    return [j.env.get(c.name, c.init) for j in frame.jumps if not j.own and (not exits or j.exit in exits)]
+
+
 def _returned_constant(c: _Carried, frame: LoopFrame) -> Const | None:
     """What a helper function returns wherever it returns in the loop, if that is always the same and no number."""
-    given = [j.env.get(c.name, c.init) for j in frame.jumps if j.exit in ("break", "return") and not j.own]
+    given = _given(c, frame, "break", "return")
     first = next((v for v in given if isinstance(v, Const)), None) if c.name == RETVAL else None
     return first if first is not None and all(v == first or isinstance(v, Undefined) for v in given) else None
 
@@ -262,14 +267,13 @@ def _constant_after(ev: Evaluator, c: _Carried, frame: LoopFrame) -> Val | None:
     """The constant that a name is after the loop, whichever way it was left; inside it is carried all the same."""
     if frame.kind == "once":
         return None
-    ways = [j.env.get(c.name, c.init) for j in frame.jumps if not j.own and (frame.kind == "for" or j.exit == "break")]
-    ways = [c.init, *ways] if frame.kind == "for" else ways
+    ways = [c.init, *_given(c, frame)] if frame.kind == "for" else _given(c, frame, "break")
     return agreed(ev, ways) if ways and all(map(numeric, ways)) else None
 
 
 def _template(c: _Carried, frame: LoopFrame) -> Val | None:
     """What a name that is first assigned in the loop is after it, or None if that isn't defined."""
-    leaving = [j.env.get(c.name, c.init) for j in frame.jumps if j.exit in ("break", "return") and not j.own]
+    leaving = _given(c, frame, "break", "return")
     given = [v for v in leaving if numeric(v) or isinstance(v, TupleVal)]
     if not given or (c.name != RETVAL and (frame.kind == "for" or len(given) < len(leaving))):
         return None

@@ -252,8 +252,7 @@ class FactChecker:
         for number in [*theirs, *(n for n in mine if n not in theirs)]:
             stated, wanted = mine.get(number, set()), theirs.get(number, set())
             # The compiler knows a constant: what is stated of one matters where it flows, which the uses say.
-            constant = self._numbering.form(number).name == "constant"
-            lost = [] if constant else sorted(p for p in wanted - stated if not implied_by(p, stated))
+            lost = [] if self._constant(number) else sorted(p for p in wanted - stated if not implied_by(p, stated))
             extra = sorted(
                 p
                 for p in stated
@@ -326,6 +325,9 @@ class FactChecker:
                 found.append(FactDifference("lost-fact-at-use", message, my_node, node))
         return found
 
+    def _constant(self, number: int) -> bool:
+        return self._numbering.form(number).name == "constant"
+
     def _operand(self, node: int, position: int) -> int:
         args = self._numbering.graph.args[node]
         if position == INITIAL:
@@ -337,9 +339,7 @@ class FactChecker:
         numbers, live = self._numbering.number, self._live
         for node, position, predicates in program.uses:
             number = numbers[node]
-            if (
-                number in live and self._numbering.form(number).name != "constant"
-            ):  # folded: it has no operands any more
+            if number in live and not self._constant(number):  # what was folded has no operands any more
                 at = number, position
                 if at in found:
                     found[at][0].update(predicates)

@@ -2,9 +2,9 @@
 //!
 //! Found in the recorded launches, without an exception: extents are known to be divisible by 16 or not at
 //! all, strides by 16 bytes or not at all, and addresses by 16 bytes or not at all. Strides of 1 are compiled
-//! in, extents of 1 too where the entry's type has a place for them. A stride that an entry's text reads at run time is
-//! passed, whatever it is. Scalars have no facts. The stride of an axis
-//! with one element addresses nothing; the reference's compiler calls it a multiple of 16 bytes in views.
+//! in, extents of 1 too where the entry's type has a place for them. A stride that an entry's text reads at run
+//! time is passed, whatever it is. Scalars have no facts. The stride of an axis with one element addresses nothing;
+//! the reference's compiler calls it a multiple of 16 bytes in views.
 
 use super::call::Call;
 use super::choose::{Argument, static_extent};
