@@ -117,6 +117,11 @@ class CallSite:
             yield from self.parent.calls()
 
 
+Origin = CallSite | Value
+"""What hands out a value, which its user needs: a helper function's call out of the loop that the function is to the
+reference compiler, or the result of an ``if`` or a loop that is the same constant on every way."""
+
+
 @dataclass(frozen=True)
 class Docs:
     """What the author says of a function: its docstring and the comments above it."""
@@ -151,14 +156,14 @@ class Op:
     site: CallSite | None = None  # the helper call that this operation came from
     rule: str = ""  # the rule that made it
     statement: int = 0  # operations of one Python statement share a number
-    follows_return: bool = False  # it stands in a branch because the other one returns from a helper function
+    follows_return: CallSite | None = None  # it stands in a branch because the other one returns from this call
     returns: bool = False  # a branch in which a helper function returns
-    result_of: CallSite | None = None  # the call of a helper function that returns early, whose result this is
+    result_of: Origin | None = None
 
     def calls(self) -> Iterator[CallSite]:
         """The helper calls that the operation belongs to, or whose results it hands on."""
         for call in (self.site, self.result_of):
-            if call is not None:
+            if isinstance(call, CallSite):
                 yield from call.calls()
 
     def stands_in(self, site: CallSite | None) -> bool:

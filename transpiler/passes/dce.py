@@ -5,8 +5,9 @@ or its parameter is used by something live in the body (cf. Cytron et al., 1991,
 
 A loop that runs needs the conditions on which its iterations end.  To the reference compiler the body of a helper
 function that returns early is such a loop: as long as anything of it is live, it is decided where it returns, even
-if nothing depends on that.  What is loaded for such a decision orders the memory operations after it, so this holds
-until the tokens are threaded; afterwards they say what is needed.
+if nothing depends on that.  Who uses a constant that an ``if`` or a loop has on every way needs the ``if`` or the loop
+there.  What is loaded for such a decision orders the memory operations after it, so this holds until the tokens are
+threaded; afterwards they say what is needed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def eliminate_dead_code(kernel: Kernel) -> None:
     """Remove operations and carried values that no effect depends on. Tokens count as values."""
     _drop_unreachable(kernel.body)
     threaded = any(op.opcode == "make_token" for op in kernel.body.ops)
-    live = _mark(kernel.body, {} if threaded else _returns(kernel.body))
+    live = _mark(kernel.body, threaded)
     _sweep(kernel.body, live)
 
 
@@ -34,7 +35,8 @@ def _drop_unreachable(block: Block) -> None:
 
 
 class _Marker:
-    def __init__(self) -> None:
+    def __init__(self, threaded: bool) -> None:
+        self.threaded = threaded
         self.live: set[Value] = set()
         self.ops: set[Op] = set()
         self.work: list[Value] = []
@@ -89,6 +91,8 @@ class _Marker:
             count = 0
         for v in op.operands[:count]:
             self.need(v)
+        if isinstance(op.result_of, Value) and not self.threaded:
+            self.need(op.result_of)
 
 
 def _returns(body: Block) -> dict[CallSite, list[Op]]:
@@ -100,9 +104,10 @@ def _returns(body: Block) -> dict[CallSite, list[Op]]:
     return found
 
 
-def _mark(body: Block, returns: dict[CallSite, list[Op]]) -> _Marker:
-    m = _Marker()
+def _mark(body: Block, threaded: bool) -> _Marker:
+    m = _Marker(threaded)
     m.prepare(body, None)
+    returns = {} if threaded else _returns(body)
     parents = {inner: op for op in walk(body) for region in op.regions for inner in region.ops}
 
     def keep_with_parents(op: Op | None) -> None:

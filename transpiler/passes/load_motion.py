@@ -1,19 +1,15 @@
 """Move loads that a loop doesn't change to before it, where something waits for them.
 
-The reference compiler moves everything that is invariant (Muchnick, Advanced Compiler Design and
-Implementation, 1997, section 13.2).  Where a value is computed doesn't show in it.  What waits for a load
-waits for each time that it is executed, though, and before the loop it is executed even if the loop never
-runs.  So loads whose token is used are moved, with what they need, and everything else stays where the
-author wrote it.
+The reference compiler moves everything that is invariant.  Where a value is computed doesn't show in it.
+What waits for a load waits for each time that it is executed, though, and before the loop it is executed
+even if the loop never runs.  So loads whose token is used are moved, with what they need, and everything
+else stays where the author wrote it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from transpiler.ir.tir import EFFECTS, TERMINATORS, Block, Kernel, Op, Value, walk
-
-_LOADS = ("load_view", "load_ptr")
+from transpiler.ir.tir import Block, Kernel, Op, Value, walk
+from transpiler.passes.motion import LOADS, defined, free, harmless, invariant
 
 
 def move_loads(kernel: Kernel) -> None:
@@ -35,45 +31,25 @@ def _visit(block: Block, used: set[Value]) -> None:
 
 def _taken_out(body: Block, used: set[Value], *, branch: bool) -> list[Op]:
     """Remove the operations to move from a loop's body or a branch, in order."""
-    inside = _defined(body)
+    inside = defined(body)
     movable: dict[Op, None] = {}
     for op in body.ops:
-        stays = branch and not op.follows_return and op.opcode != "assume"
-        if not stays and _harmless(op) and all(v not in inside or v.op in movable for v in _free(op)):
+        if branch and not _may_leave_branch(op):
+            continue
+        if harmless(op) and all(v not in inside or v.op in movable for v in free(op)):
             movable[op] = None
     wanted: dict[Op, None] = {}
     for op in reversed(movable):
-        if op in wanted or _waited_for(op, used):
+        if op in wanted or (op.opcode in LOADS and op.results[-1] in used):
             wanted[op] = None
-            wanted |= dict.fromkeys(v.op for v in _free(op) if v.op in movable)
+            wanted |= dict.fromkeys(v.op for v in free(op) if v.op in movable)
     body.ops = [op for op in body.ops if op not in wanted]
     return [op for op in movable if op in wanted]
 
 
-def _defined(body: Block) -> set[Value]:
-    """What a loop's body defines, parameters included."""
-    return {*body.params, *(v for op in walk(body) for v in (*op.results, *(p for r in op.regions for p in r.params)))}
-
-
-def _free(op: Op) -> Iterator[Value]:
-    """The values from outside that an operation uses, those of its regions included."""
-    own = {v for region in op.regions for v in _defined(region)}
-    yield from op.operands
-    yield from (v for region in op.regions for inner in walk(region) for v in inner.operands if v not in own)
-
-
-def _harmless(op: Op) -> bool:
-    """May the operation be executed elsewhere, or more often?"""
-    if op.opcode in EFFECTS | TERMINATORS:
-        return False
-    if op.opcode == "if" and any(region.ops[-1].opcode != "yield" for region in op.regions):
-        return False
-    inner = [o for region in op.regions for o in walk(region)]
-    return not any(o.opcode in EFFECTS or o.opcode == "return" or o.attrs.get("ordering") == "acquire"
-                   for o in (op, *inner))  # fmt: skip
-
-
-def _waited_for(op: Op, used: set[Value]) -> bool:
-    """Is it a load whose token is used, or is there one in it?"""
-    inner = (o for region in op.regions for o in walk(region))
-    return any(o.opcode in _LOADS and o.results[-1] in used for o in (op, *inner))
+def _may_leave_branch(op: Op) -> bool:
+    """Does an operation stand in a branch only because the other one returns from a helper function?"""
+    if op.opcode == "assume":
+        return True
+    call = op.follows_return
+    return call is not None and invariant(op, call)

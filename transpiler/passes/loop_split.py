@@ -7,16 +7,17 @@ The reference compiler does this for loops with step 1 and exactly one such ``if
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from transpiler.ir.symbolic import lit
-from transpiler.ir.tir import EFFECTS, TERMINATORS, Block, CallSite, Comment, Kernel, Op, Value, walk
+from transpiler.ir.tir import TERMINATORS, Block, CallSite, Comment, Kernel, Op, Value, walk
 from transpiler.ir.types import TileTy
+from transpiler.passes.motion import Inside
 
 _FLIP = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt"}
 # predicate -> (the split is after the bound, branch in the first loop, branch in the second loop)
 _PLAN = {"ge": (False, 1, 0), "gt": (True, 1, 0), "le": (True, 0, 1), "lt": (False, 0, 1)}
-_MEMORY = frozenset({"load_view", "load_ptr", "make_token", "join_tokens"})
 
 
 @dataclass(frozen=True)
@@ -28,68 +29,51 @@ class _Split:
 
 def split_loops(kernel: Kernel) -> None:
     """Split every loop that has exactly one splittable ``if``, inner loops first."""
-    _visit(kernel, kernel.body)
+    splits: dict[Op, _Split] = {}
+    _find(kernel.body, splits)
+    _visit(kernel, kernel.body, splits)
 
 
-def _visit(kernel: Kernel, block: Block) -> None:
+def _find(block: Block, splits: dict[Op, _Split]) -> None:
+    """Decide on every loop before one is split, and move what its split needs to where that stands then."""
+    for op in list(block.ops):
+        if op.opcode == "for" and op.operands[2].constant == 1:
+            inside = Inside(op)
+            found = _candidates(inside)
+            if len(found) == 1:
+                (splits[op],) = found
+                inside.pull_up(found[0].branch)
+                inside.pull_out(found[0].bound, block)
+        for region in op.regions:
+            _find(region, splits)
+
+
+def _visit(kernel: Kernel, block: Block, splits: Mapping[Op, _Split]) -> None:
     for op in list(block.ops):
         for region in op.regions:
-            _visit(kernel, region)
-        if op.opcode == "for" and op.operands[2].constant == 1:
-            found = _candidates(op)
-            if len(found) == 1:
-                _apply(kernel, block, op, found[0])
+            _visit(kernel, region, splits)
+        if op in splits:
+            _apply(kernel, block, op, splits[op])
 
 
-def _candidates(loop: Op) -> list[_Split]:
-    body = loop.regions[0]
-    inside = {v for op in walk(body) for v in op.results} | set(body.params)
-    for op in walk(body):
-        for region in op.regions:
-            inside.update(region.params)
-    invariant = _invariants(body, inside)
+def _candidates(inside: Inside) -> list[_Split]:
+    """The branches that stand at the top of a loop's body, or are moved there, and compare with its variable."""
+    induction = inside.body.params[0]
     out = []
-    for op in body.ops:
-        if op.opcode != "if" or op.operands[0].op is None or op.operands[0].op.opcode != "cmpi":
+    for op in walk(inside.body):
+        compare = op.operands[0].op if op.opcode == "if" else None
+        if compare is None or compare.opcode != "cmpi" or not compare.attrs["signed"]:
             continue
-        if op.runs_once_in(loop):  # to the reference compiler it isn't in this loop, but in another one
-            continue
-        compare = op.operands[0].op
         a, b = compare.operands
         predicate = compare.attrs["predicate"]
-        if predicate not in _PLAN or not compare.attrs["signed"] or compare not in body.ops:
-            continue
-        if a is body.params[0] and (b not in inside or b in invariant):
-            out.append(_Split(op, predicate, b))
-        elif b is body.params[0] and (a not in inside or a in invariant):
-            out.append(_Split(op, _FLIP[predicate], a))
+        bound, predicate = (b, predicate) if a is induction else (a, _FLIP.get(predicate, predicate))
+        compares = induction in (a, b) and predicate in _PLAN and inside.before(bound)
+        if compares and inside.at_top(op) and inside.at_top(compare):
+            out.append(_Split(op, predicate, bound))
     return out
-
-
-def _invariants(body: Block, inside: set[Value]) -> set[Value]:
-    """Results of pure operations at the body's top level that depend on nothing that varies."""
-    out: set[Value] = set()
-    for op in body.ops:
-        pure = not op.regions and op.opcode not in EFFECTS | _MEMORY and op.results
-        if pure and all(v not in inside or v in out for v in op.operands):
-            out.update(op.results)
-    return out
-
-
-def _hoist(block: Block, loop: Op, v: Value) -> None:
-    """Move the operations that ``v`` needs from the loop's body to before the loop."""
-    body = loop.regions[0]
-    if v.op is None or v.op not in body.ops:
-        return
-    op = v.op
-    for operand in op.operands:
-        _hoist(block, loop, operand)
-    body.ops.remove(op)
-    block.ops.insert(block.ops.index(loop), op)
 
 
 def _apply(kernel: Kernel, block: Block, loop: Op, split: _Split) -> None:
-    _hoist(block, loop, split.bound)
     after_bound, first_branch, second_branch = _PLAN[split.predicate]
     at = split.bound
     if after_bound:

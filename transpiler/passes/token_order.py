@@ -264,6 +264,7 @@ def _name(key: Key) -> str:
 
 def _join(op: Op, tokens: list[Value], out: list[Op]) -> Value:
     join = Op("join_tokens", tuple(tokens), {}, span=op.span, site=op.site, statement=op.statement)
+    join.follows_return = op.follows_return
     join.results = (Value(TOKEN, tokens[-1].hint, join),)
     out.append(join)
     return join.result

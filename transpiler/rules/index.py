@@ -172,6 +172,8 @@ def _assume_divisible(ev: Evaluator, x: Val, divisor: Val) -> Val:
     d = ev.decided(divisor, "divisor")
     if d < 1:
         ev.refuse(f"a divisor must be positive, not {d}")
+    if v.constant is not None:  # there is nothing to promise
+        return v
     return ev.value("assume", (v,), ev.type_of(v), divisor=d)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from transpiler.ir import hir
 from transpiler.ir.tir import Block, Value
@@ -95,9 +96,13 @@ def typed(ev: Builder, v: Val, dtype: DType | None) -> Value:
 
 
 def replaced(v: Val, new: dict[Value, Value]) -> Val:
-    """``v`` with tiles replaced."""
+    """``v`` with tiles replaced, also where it has them from."""
     if isinstance(v, Value):
+        if v.op is not None and isinstance(v.op.result_of, Value):
+            v.op.result_of = new.get(v.op.result_of, v.op.result_of)
         return new.get(v, v)
+    if isinstance(v, Const) and isinstance(v.result_of, Value):
+        return replace(v, result_of=new.get(v.result_of, v.result_of))
     if isinstance(v, TupleVal):
         return TupleVal(tuple(replaced(i, new) for i in v.items))
     return v
@@ -106,8 +111,8 @@ def replaced(v: Val, new: dict[Value, Value]) -> Val:
 def agreed(ev: Builder, values: Sequence[Val], dtype: DType | None = None) -> Val | None:
     """The constant that numbers of several paths are here, whatever expressions they have it from; None if they differ.
 
-    It isn't a result of the ``if`` or the loop then. Python's numbers become ``dtype`` where there is one. The
-    reference compiler compares values as Python does (0.0 is -0.0) and goes on with the first.
+    Python's numbers become ``dtype`` where there is one. The reference compiler compares values as Python does (0.0 is
+    -0.0) and goes on with the first.
     """
     known = [_constant(ev, v, dtype) for v in values]
     first, ty = known[0]
@@ -124,9 +129,18 @@ def agreed(ev: Builder, values: Sequence[Val], dtype: DType | None = None) -> Va
 
 
 def _constant(ev: Builder, v: Val, dtype: DType | None) -> tuple[Const | None, DType]:
-    """What is known of a number when translating, unless a call of a helper function hands it out of a loop."""
+    """What is known of a number when translating."""
     if isinstance(v, Const):
-        return (None if v.result_of else v), dtype or ev.default_dtype(v.value)
+        return v, dtype or ev.default_dtype(v.value)
     assert isinstance(v, Value)
-    handed_out = v.op is not None and v.op.result_of
-    return (None if handed_out else ev.known_exactly(v)), ev.type_of(v).dtype
+    return ev.known_exactly(v), ev.type_of(v).dtype
+
+
+def handed_out(v: Val, origin: Value) -> Val:
+    """The constant ``v`` as what ``origin``, a result of an ``if`` or a loop, always is."""
+    if isinstance(v, Const):
+        return replace(v, result_of=origin)
+    assert isinstance(v, Value)
+    assert v.op is not None
+    v.op.result_of = origin
+    return v

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from transpiler.ir.tir import Block, Op, Value, walk
 from transpiler.ir.types import DType, sizes
-from transpiler.specialize.blocks import Into, agreed, numeric, replaced, typed
+from transpiler.specialize.blocks import Into, agreed, handed_out, numeric, replaced, typed
 from transpiler.specialize.builder import Builder
 from transpiler.specialize.values import Const, DTypeVal, HoleVal, TupleVal, Undefined, Val, describe
 
@@ -54,7 +54,7 @@ class _Merger:
         self.outputs: tuple[list[Value], list[Value]] = ([], [])
 
     def merge(self, a: Val, b: Val) -> Val:
-        if a is b or a == b:
+        if (a is b or a == b) and not isinstance(a, Const):
             return a
         for v in (a, b):
             if isinstance(v, (HoleVal, Undefined)):
@@ -63,14 +63,15 @@ class _Merger:
             return TupleVal(tuple(map(self.merge, a.items, b.items)))
         if numeric(a) and numeric(b):
             return self._numbers(a, b)
+        if a == b:
+            return a
         if isinstance(a, DTypeVal) and isinstance(b, DTypeVal) and self.ev.same_dtype(a.dtype, b.dtype):
             return a
         return Undefined(f"it is {describe(a)} in one branch and {describe(b)} in the other")
 
     def _numbers(self, a: Val, b: Val) -> Val:
         dtype = self._dtype(a, b)
-        if (constant := agreed(self.ev, (a, b), dtype)) is not None:
-            return constant
+        constant = agreed(self.ev, (a, b), dtype)
         pair = []
         for block, v in zip(self.blocks, (a, b), strict=True):
             with Into(self.ev, block):
@@ -85,7 +86,7 @@ class _Merger:
         self.results.append(result)
         for out, p in zip(self.outputs, pair, strict=True):
             out.append(p)
-        return result
+        return result if constant is None else handed_out(constant, result)
 
     def _dtype(self, a: Val, b: Val) -> DType | None:
         for v, other in ((a, b), (b, a)):

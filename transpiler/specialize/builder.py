@@ -298,7 +298,10 @@ class Builder:
             return x
         if isinstance(ty, TileTy) and x.constant is not None and self.resolve(ty.dtype).is_int:
             assert x.op is not None
-            return self.constant(x.constant, ty.dtype, shape, x.op.attrs["sym"])
+            made = self.constant(x.constant, ty.dtype, shape, x.op.attrs["sym"])
+            if made.op is not None:
+                made.op.result_of = x.op.result_of
+            return made
         if len(ty.shape) < len(shape):
             x = self.reshape(x, (dim(1),) * (len(shape) - len(ty.shape)) + ty.shape)
         if x.ty.shape == shape:  # type: ignore[union-attr]

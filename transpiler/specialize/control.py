@@ -250,7 +250,7 @@ def _return(
             outcome = run(ev, rest, going.env, None)
         ev.span, ev.statement = span, statement
         for op in going.block.ops[own:]:
-            op.follows_return = ev.site is not None
+            op.follows_return = ev.site
         if outcome.exit == "fall":
             if ev.arms and ev.function is not None:
                 raise NeedsLoopError(ev.function)

@@ -15,7 +15,7 @@ from transpiler.ir import hir
 from transpiler.ir import symbolic as sy
 from transpiler.ir.tir import Block, Op, Value, walk
 from transpiler.ir.types import BOOL, TileTy, sizes
-from transpiler.specialize.blocks import RETVAL, BeforeEnd, Nested, agreed, assigned, blocks_of, numeric
+from transpiler.specialize.blocks import RETVAL, BeforeEnd, Nested, agreed, assigned, blocks_of, handed_out, numeric
 from transpiler.specialize.evaluate import Env, Evaluator
 from transpiler.specialize.values import Const, HoleError, HoleVal, RangeVal, TupleVal, Undefined, Val, describe
 
@@ -211,7 +211,9 @@ def _close_loop(
         r.hint = p.hint
     for c, first in after:
         constant = _constant_after(ev, c, frame)
-        env[c.name] = _rebuild(c.shape, iter(op.results[first:])) if constant is None else constant
+        env[c.name] = (
+            _rebuild(c.shape, iter(op.results[first:])) if constant is None else handed_out(constant, op.results[first])
+        )
     return op.results[params.index(returned) - len(leading)] if returned is not None else None
 
 

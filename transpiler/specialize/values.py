@@ -9,7 +9,7 @@ from transpiler.diagnostics import Span
 from transpiler.ir import hir
 from transpiler.ir.construct import Construct
 from transpiler.ir.symbolic import Sym, lit
-from transpiler.ir.tir import CallSite, Value
+from transpiler.ir.tir import Origin, Value
 from transpiler.ir.types import DType, Shape
 
 
@@ -22,8 +22,8 @@ class Const:
 
     value: Any
     sym: Sym
-    result_of: CallSite | None = field(default=None, compare=False)
-    """The call of a helper function that hands it out of a loop; what is computed with it is another constant."""
+    result_of: Origin | None = field(default=None, compare=False)
+    """What hands it out; what is computed with it is another constant."""
 
 
 def const(value: Any) -> Const:

@@ -1,0 +1,119 @@
+"""What may be computed earlier than where the author wrote it, as the reference compiler decides it.
+
+It moves what is invariant out of loops (Muchnick, Advanced Compiler Design and Implementation, 1997, section 13.2),
+loads and whole branches too, but never what stands in a branch.  To it the body of a helper function that returns early
+is a loop that runs once: what follows such a return stands in no branch there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from transpiler.ir.tir import EFFECTS, TERMINATORS, Block, CallSite, Op, Value, walk
+
+LOADS = ("load_view", "load_ptr")
+
+
+def defined(body: Block) -> set[Value]:
+    """What a loop's body defines, parameters included."""
+    return {*body.params, *(v for op in walk(body) for v in (*op.results, *(p for r in op.regions for p in r.params)))}
+
+
+def free(op: Op) -> Iterator[Value]:
+    """The values from outside that an operation uses, those of its regions included."""
+    own = {v for region in op.regions for v in defined(region)}
+    yield from op.operands
+    yield from (v for region in op.regions for inner in walk(region) for v in inner.operands if v not in own)
+
+
+def harmless(op: Op) -> bool:
+    """May the operation be executed elsewhere, or more often?
+
+    What has a load in it hands out a token that the loop around it carries, whether or not something waits for it.
+    """
+    if op.opcode in EFFECTS | TERMINATORS or op.attrs.get("ordering") == "acquire":
+        return False
+    if op.opcode == "if" and any(region.ops[-1].opcode != "yield" for region in op.regions):
+        return False
+    return not any(o.opcode in EFFECTS or o.opcode in (*LOADS, "return") for r in op.regions for o in walk(r))
+
+
+def invariant(op: Op, call: CallSite) -> bool:
+    """Does an operation in a helper function depend on nothing that stays there?"""
+    return harmless(op) and all(_before(v, call) for v in free(op))
+
+
+def _before(v: Value, call: CallSite) -> bool:
+    """Is a value the same before the function is called?"""
+    if v.op is None or v.op.site is None or not v.op.site.within(call):
+        return True
+    return invariant(v.op, call)
+
+
+class Inside:
+    """The operations in a loop: which of them the reference compiler has at the top of its body, or before it."""
+
+    def __init__(self, loop: Op) -> None:
+        self.loop, self.body = loop, loop.regions[0]
+        self.values = defined(self.body)
+        self.parents: dict[Op, Op] = {}
+        for op in walk(self.body):
+            self.parents.update((inner, op) for region in op.regions for inner in region.ops)
+
+    def at_top(self, op: Op) -> bool:
+        """Does it stand at the top of the body, or is it moved there?"""
+        if op in self.body.ops and not op.runs_once_in(self.loop):
+            return True
+        return self._moves(op) and all(
+            v not in self.values or v in self.body.params or (v.op is not None and self.at_top(v.op)) for v in free(op)
+        )
+
+    def before(self, v: Value) -> bool:
+        """Is it defined before the loop, or moved there?"""
+        if v not in self.values:
+            return True
+        return v.op is not None and self._moves(v.op) and all(map(self.before, free(v.op)))
+
+    def _moves(self, op: Op) -> bool:
+        """May it be moved, and is it in no branch?"""
+        inner = op
+        while inner in self.parents:
+            if self.parents[inner].opcode == "if" and inner.follows_return is None:
+                return False
+            inner = self.parents[inner]
+        return harmless(op)
+
+    def pull_up(self, op: Op) -> None:
+        """Move an operation to the top of the body, before what it stands in."""
+        top = op
+        while top in self.parents:
+            top = self.parents[top]
+        if top is not op:
+            self._move(op, self.body, top)
+
+    def pull_out(self, v: Value, block: Block) -> None:
+        """Move the operation that computes a value to ``block``, before the loop."""
+        if v in self.values and v.op is not None:
+            self._move(v.op, block, self.loop)
+
+    def _move(self, op: Op, block: Block, before: Op) -> None:
+        """Move an operation, and what it needs from the loop, into ``block`` before another operation."""
+        at = block.ops.index(before)
+        needed = self._needed(op)
+        for each in [each for each in walk(self.body) if each in needed and each not in block.ops[:at]]:
+            home = self.parents.pop(each, None)
+            regions = home.regions if home is not None else (self.body,)
+            next(r for r in regions if each in r.ops).ops.remove(each)
+            block.ops.insert(at, each)
+            at += 1
+
+    def _needed(self, op: Op) -> set[Op]:
+        """The operation and those in the loop, outside of it, that it depends on."""
+        found = {op}
+        work = [op]
+        while work:
+            for v in free(work.pop()):
+                if v in self.values and v.op is not None and v.op not in found:
+                    found.add(v.op)
+                    work.append(v.op)
+        return found
