@@ -148,6 +148,7 @@ def _reusable(low: Lowering, op: Op, init: Value, param: Value, key: Key) -> boo
         and low.assignable(key)
         and uses.count(init) == 1
         and uses.home.get(init) is uses.block_of[op]
+        and uses.loop_of.get(variable.values[-1]) is uses.loop_of[init]  # it isn't one for all iterations of a loop
         and (low.author(init) in ("", low.author(param)) or low.author(param) == "" or isinstance(init.ty, TokenTy))
         and not low.live(key, op)
         and not any(uses.used_inside(v, op) for v in variable.values)
