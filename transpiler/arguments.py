@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from transpiler.diagnostics import TranspileError, error
+from transpiler.diagnostics import error
 from transpiler.identifiers import identifier
 
 _DEFAULT_OUT = Path("cutile_rs")
@@ -245,12 +245,6 @@ def about(
 
     transpile FILE.py [-o DIR]   translates one file (`transpile FILE.py --help` shows its options)
     """
-
-
-def not_built(command: str, what: str) -> TranspileError:
-    """Say that a command of the contract isn't there yet."""
-    return error("E0802", f"{command} is not built yet: {what} comes in a later version",
-                 help="`transpile --help` lists what there is")  # fmt: skip
 
 
 # Reading option values

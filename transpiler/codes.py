@@ -175,8 +175,6 @@ _OWN: dict[str, Code] = {
                   _REPORT),
     "E0801": Code("wrong usage", "The command line can't be understood.", "`transpile --help` and `transpile COMMAND "
                   "--help` show how to use it."),
-    "E0802": Code("not built yet", "The command belongs to the tool, but this version doesn't have it.",
-                  "`transpile --help` lists what there is."),
     "E0803": Code("not an architecture", "Architectures are written as sm_90 or sm_100.", "Correct the name."),
     "E0804": Code("not a shard", "Shards are written I/N with I from 1 to N.", "Write for example --shard 2/4."),
     "E0805": Code("the spec says nothing of the file", "No operator of the SPEC.toml has this source file as its path "
