@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,15 @@ from transpiler.diagnostics import Span, TranspileError
 from transpiler.reference.closure import Closure, ClosureModule, Segment
 from transpiler.report.carets import SourceCache
 from transpiler.store import OutputFolder
-from transpiler.translation import KERNEL_FILE, KernelPlan, OperatorPlan, Translation, read_lines, write_lines
+from transpiler.translation import (
+    KERNEL_FILE,
+    EntryPlan,
+    KernelPlan,
+    OperatorPlan,
+    Translation,
+    read_lines,
+    write_lines,
+)
 
 TOOL = {"cutile": "0.5.0"}
 
@@ -80,6 +89,22 @@ def test_an_operator_never_takes_another_one_s_place(tmp_path: Path, name: str) 
     assert code_of(lambda: folder.write([translation(name)], TOOL, crate)) == "E0806"
     assert code_of(lambda: folder.refuse_foreign([name])) == "E0806"
     assert files(tmp_path) == before
+
+
+def test_two_kernels_never_share_a_symbol(tmp_path: Path) -> None:
+    folder = OutputFolder(tmp_path / "out")
+    folder.write([_with_entry("a", "b_k")], TOOL, crate)
+    before = files(tmp_path)
+    assert code_of(lambda: folder.write([_with_entry("a_b", "k")], TOOL, crate)) == "E0806"
+    assert files(tmp_path) == before
+    folder.write([_with_entry("a_b", "k_2")], TOOL, crate)
+
+
+def _with_entry(name: str, entry: str) -> Translation:
+    made = translation(name)
+    (kernel,) = made.plan.kernels
+    kernels = (kernel.model_copy(update={"entries": (EntryPlan(name=entry, condition=""),)}),)
+    return replace(made, plan=made.plan.model_copy(update={"kernels": kernels}))
 
 
 def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ _OWN: dict[str, Code] = {
                   "or its stem as its name.", "Correct the operator's `path` or `name`."),
     "E0806": Code("two sources for one operator", "An operator is called after its file, and so are its folder in DIR "
                   "and its module of the crate. Names that differ in case only, or as `addRows` and `add_rows` do, are "
-                  "the same there.",
+                  "the same there. The C symbol of a kernel is both names, so `b_c` of `a` and `c` of `a_b` are one.",
                   "Translate the files one at a time, each with its own `-o`, or rename one."),
     "E0807": Code("nothing is known of a kernel's arguments", "Neither a spec nor a launch in the file says what the "
                   "kernel is called with, so there was nothing to translate it for.",

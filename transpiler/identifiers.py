@@ -49,6 +49,11 @@ def crate_module(operator: str) -> str:
     return f"{name}_" if name in _CRATE_MODULES else name
 
 
+def c_symbol(operator: str, entry: str) -> str:
+    """Return the C symbol of a kernel, ``entry`` being the first of its entries."""
+    return f"{snake(operator)}_{entry}"
+
+
 def operator_folder(name: str) -> str:
     """An operator's name, with a line behind it where the crate has a folder of that name itself."""
     return f"{name}_" if name.casefold() in _CRATE_FOLDERS else name

@@ -156,6 +156,17 @@ class OutputFolder:
                             "or to file systems that ignore case",
                             help="choose another folder with `-o`, or rename the file")  # fmt: skip
 
+    def _refuse_one_symbol(self, plans: Sequence[OperatorPlan]) -> None:
+        """Raise E0806 when two kernels would have the same C symbol."""
+        owners: dict[str, str] = {}
+        for plan in plans:
+            for symbol, kernel in plan.symbols.items():
+                if symbol in owners:
+                    raise error("E0806", f"{owners[symbol]} and `{kernel}` of `{plan.name}` would both be the C symbol "
+                                f"`{symbol}` in {self._shown}",
+                                help="choose another folder with `-o` for one of them, or rename its file")  # fmt: skip
+                owners[symbol] = f"`{kernel}` of `{plan.name}`"
+
     def write(self, translations: Sequence[Translation], tool: dict[str, str], crate: CrateFiles) -> None:
         """Add operators to DIR, or replace them; E0820 and E0823 leave it as it was."""
         names = [translation.plan.name for translation in translations]
@@ -183,6 +194,7 @@ class OutputFolder:
             _write_files(stage / name, translation.files | _closure_files(translation))
             known[name] = stored_operator(translation)
         operators = tuple(known[name] for name in sorted(known))
+        self._refuse_one_symbol([o.plan for o in operators])
         top = crate([o.plan.name for o in operators])
         _write_files(stage, top)
         manifest = Manifest(

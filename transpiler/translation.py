@@ -12,6 +12,7 @@ from typing import Literal
 
 from transpiler.diagnostics import Diagnostic, Span
 from transpiler.emit.abi import CompileInputs
+from transpiler.identifiers import c_symbol
 from transpiler.inputs import Lookups
 from transpiler.ir.construct import HoleSite
 from transpiler.ir.trace import RuleTrace
@@ -87,6 +88,12 @@ class OperatorPlan(Model):
     lines: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     kernels: tuple[KernelPlan, ...] = ()
+
+    @property
+    def symbols(self) -> dict[str, str]:
+        """The C symbols of its kernels, and the kernel of each."""
+        made = ((k.name, next((e.name for e in k.entries if e.name), "")) for k in self.kernels)
+        return {c_symbol(self.name, entry): kernel for kernel, entry in made if entry}
 
 
 @dataclass(frozen=True)

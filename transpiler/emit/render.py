@@ -15,6 +15,7 @@ from transpiler.emit.abi import Argument, EntryAbi, KernelAbi
 from transpiler.emit.entry import EmittedEntry
 from transpiler.emit.format import formatted
 from transpiler.emit.naming import LAUNCHERS, function_name, snake, unique
+from transpiler.identifiers import c_symbol
 from transpiler.ir import rust
 from transpiler.ir.rust import Line
 from transpiler.ir.rust_text import comment
@@ -204,7 +205,7 @@ def _kernel_abi(operator: str, group: _Group) -> KernelAbi:
     return KernelAbi(
         operator,
         kernel.name,
-        f"{snake(operator)}_{group.names[0]}",
+        c_symbol(operator, group.names[0]),
         tuple((p, _role(kernel, p)) for p in kernel.params),
         tuple(entries),
         kernel.hints,
