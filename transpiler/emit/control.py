@@ -310,7 +310,8 @@ def _if(low: Lowering, op: Op) -> None:
     else:
         r = op.results[plans.value]
         target = low.targets.get(r)
-        if target is not None and not low.live(target, op, r):
+        # In cutile 0.5 the branches and loops around don't hand on what the right-hand side of an assignment assigns.
+        if target is not None and not low.live(target, op, r) and not any(map(_assigned_outside, blocks)):
             low.emit(rust.Assign(target, e, note))
             low.hold(r, target)
         else:
@@ -319,6 +320,19 @@ def _if(low: Lowering, op: Op) -> None:
     for r, key in zip(op.results, plans.keys, strict=True):
         if key is not None:
             low.hold(r, key)
+
+
+def _assigned_outside(block: Sequence[rust.Stmt]) -> set[Key]:
+    """The variables from outside of a block that it assigns."""
+    own: set[Key | None] = set()
+    found: set[Key] = set()
+    for stmt in block:
+        found |= {key for inner in rust.blocks_of(stmt) for key in _assigned_outside(inner)} - own
+        if isinstance(stmt, rust.Assign):
+            found |= {stmt.var} - own
+        elif isinstance(stmt, rust.Let):
+            own.update(stmt.vars)
+    return found
 
 
 def _local_to_the_loop(low: Lowering, besides: Sequence[Key | None]) -> frozenset[Key]:
@@ -346,10 +360,23 @@ def _branch(low: Lowering, op: Op, region: Block, plans: _Plans) -> None:
     if not others:
         (tail,) = low.take([last])
     else:
+        _keep_for_tail(low, last, others, end)
         hand_over(low, [v for v, _ in others], [k for _, k in others], end)
         (tail,) = low.take([last])
     low.flush()
     low.block.append(rust.Tail(tail, low.note(end)))
+
+
+def _keep_for_tail(low: Lowering, last: Value, others: Sequence[tuple[Value, Key]], end: Op) -> None:
+    """Copy what a branch ends with out of a variable that is assigned before."""
+    held = low.bound.get(last)
+    if held is None or not any(_mentions(held, k) for v, k in others if low.bound.get(v) != rust.Var(k)):
+        return
+    low.flush()
+    key = (end, "tail")
+    low.variable(key, low.author(last) or "result", low.generics.type(last.ty))
+    low.emit(rust.Let((key,), (low.variables[key].type,), held, note=low.note(end)))
+    low.hold(last, key)
 
 
 class _Plans:
@@ -366,7 +393,7 @@ class _Plans:
     def make(self) -> None:
         """Choose."""
         rest = []
-        for i, r in enumerate(self.op.results):
+        for i, r in sorted(enumerate(self.op.results), key=lambda each: each[1] not in self.low.targets):
             if not all(self.falls) and (known := self.low.bound.get(self.yields[0][i])) is not None:
                 self.low.bound[r] = known  # only one branch goes on, and what it hands over exists already
                 continue
@@ -376,6 +403,7 @@ class _Plans:
             else:
                 self.keys[i] = key
                 self.low.variables[key].mutable = True
+        rest.sort()
         if self.jumps:
             # The type of the expression is that of its first branch, and the rest has to live outside of the loop.
             if rest and self.falls[0]:
@@ -402,6 +430,7 @@ class _Plans:
             values = low.variables[target].values
             if not any(ys[j] in values for ys in self.yields for j in range(len(ys)) if j != i):
                 return target
+        reserved = {low.targets.get(other) for other in op.results if other is not r}
         for y in (ys[i] for ys in self.yields):
             e = low.bound.get(y)
             if not isinstance(e, rust.Var) or e.key not in low.variables or e.key in self.keys:
@@ -410,7 +439,8 @@ class _Plans:
             same = low.author(r) in ("", variable.hint) or isinstance(r.ty, TokenTy)
             here = all(low.uses.loop_of.get(v) is low.uses.loop_of[r] for v in (y, variable.values[-1]))
             elsewhere = any(ys[j] in variable.values for ys in self.yields for j in range(len(ys)) if j != i)
-            free = low.assignable(e.key) and not (self.jumps and variable.depth == len(low.loops))
+            free = low.assignable(e.key) and e.key not in reserved
+            free = free and not (self.jumps and variable.depth == len(low.loops))
             if same and here and not elsewhere and variable.values and free and not low.live(e.key, op):
                 return e.key
         return None
