@@ -267,9 +267,7 @@ def _returned_constant(c: _Carried, frame: LoopFrame) -> Const | None:
 
 def _constant_after(ev: Evaluator, c: _Carried, frame: LoopFrame) -> Val | None:
     """The constant that a name is after the loop, whichever way it was left; inside it is carried all the same."""
-    if frame.kind == "once":
-        return None
-    ways = [c.init, *_given(c, frame)] if frame.kind == "for" else _given(c, frame, "break")
+    ways = [c.init, *_given(c, frame)] if frame.kind == "for" else _given(c, frame, "break", "return")
     return agreed(ev, ways) if ways and all(map(numeric, ways)) else None
 
 
