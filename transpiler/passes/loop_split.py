@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from transpiler.ir.symbolic import lit
 from transpiler.ir.tir import TERMINATORS, Block, CallSite, Comment, Kernel, Op, Value, walk
 from transpiler.ir.types import TileTy
-from transpiler.passes.motion import Inside
+from transpiler.passes.motion import Inside, Motion
 
 _FLIP = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt"}
 # predicate -> (the split is after the bound, branch in the first loop, branch in the second loop)
@@ -30,22 +30,22 @@ class _Split:
 def split_loops(kernel: Kernel) -> None:
     """Split every loop that has exactly one splittable ``if``, inner loops first."""
     splits: dict[Op, _Split] = {}
-    _find(kernel.body, splits)
+    _find(kernel.body, Motion(kernel), splits)
     _visit(kernel, kernel.body, splits)
 
 
-def _find(block: Block, splits: dict[Op, _Split]) -> None:
+def _find(block: Block, motion: Motion, splits: dict[Op, _Split]) -> None:
     """Decide on every loop before one is split, and move what its split needs to where that stands then."""
     for op in list(block.ops):
         if op.opcode == "for" and op.operands[2].constant == 1:
-            inside = Inside(op)
+            inside = Inside(motion, op)
             found = _candidates(inside)
             if len(found) == 1:
                 (splits[op],) = found
                 inside.pull_up(found[0].branch)
                 inside.pull_out(found[0].bound, block)
         for region in op.regions:
-            _find(region, splits)
+            _find(region, motion, splits)
 
 
 def _visit(kernel: Kernel, block: Block, splits: Mapping[Op, _Split]) -> None:
@@ -62,7 +62,8 @@ def _candidates(inside: Inside) -> list[_Split]:
     out = []
     for op in walk(inside.body):
         compare = op.operands[0].op if op.opcode == "if" else None
-        if compare is None or compare.opcode != "cmpi" or not compare.attrs["signed"]:
+        returns = op.returns and op.runs_once_in(inside.loop)  # it stays in the loop that the function is
+        if returns or compare is None or compare.opcode != "cmpi" or not compare.attrs["signed"]:
             continue
         a, b = compare.operands
         predicate = compare.attrs["predicate"]

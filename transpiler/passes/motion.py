@@ -1,61 +1,118 @@
 """What may be computed earlier than where the author wrote it, as the reference compiler decides it.
 
 It moves what is invariant out of loops (Muchnick, Advanced Compiler Design and Implementation, 1997, section 13.2),
-loads and whole branches too, but never what stands in a branch.  To it the body of a helper function that returns early
-is a loop that runs once: what follows such a return stands in no branch there.
+loads, whole branches and loops too, but never what stands in a branch.  To it the body of a helper function that
+returns early is a loop that runs once: what follows such a return stands in no branch there, and what that loop
+carries (parameters that are assigned, tokens that change in it) isn't invariant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transpiler.ir.tir import EFFECTS, TERMINATORS, Block, CallSite, Op, Value, walk
+from transpiler.ir.tir import EFFECTS, TERMINATORS, Block, CallSite, Kernel, Op, Value, walk
 
 LOADS = ("load_view", "load_ptr")
 
 
+class Motion:
+    """Which operations of a kernel may move; tokens must have been threaded."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._busy: set[CallSite] = set()  # calls that are loops to the reference, and stay where they are
+        self.parents: dict[Op, Op] = {}
+        for op in walk(kernel.body):
+            self.parents.update((inner, op) for region in op.regions for inner in region.ops)
+            if op.site is not None and (op.opcode in EFFECTS or _is_load(op)):
+                self._busy.update(op.site.calls())
+
+    def harmless(self, op: Op) -> bool:
+        """May the operation be executed elsewhere, or more often?
+
+        What has a load in it hands out a token that the loop around it carries, whether or not something waits for it.
+        """
+        if op.opcode in EFFECTS | TERMINATORS or op.attrs.get("ordering") == "acquire":
+            return False
+        if op.opcode == "if" and any(region.ops[-1].opcode != "yield" for region in op.regions):
+            return False
+        inner = [o for region in op.regions for o in walk(region)]
+        if any(o.opcode in EFFECTS or _is_load(o) or o.opcode == "return" for o in inner):
+            return False
+        return not any(self._stays_with_its_call(o) for o in (op, *inner))
+
+    def _stays_with_its_call(self, op: Op) -> bool:
+        """Is it a part, or the result, of the loop that a call is, and does that stay?"""
+        call = op.site if op.returns or op.attrs.get("parameter") else op.result_of
+        return isinstance(call, CallSite) and call.once and call in self._busy
+
+    def invariant(self, op: Op, call: CallSite) -> bool:
+        """Does an operation in a helper function depend on nothing that stays there?"""
+        return self.harmless(op) and call not in carriers(op) and all(self._before(v, call) for v in free(op))
+
+    def may_leave_branch(self, op: Op) -> bool:
+        """Does an operation stand in a branch only because the other one returns from a helper function?"""
+        if op.opcode == "assume":
+            return True
+        call = op.follows_return
+        return call is not None and self._in_no_branch(self.parents[op], call) and self.invariant(op, call)
+
+    def place(self, op: Op, beside: Op) -> None:
+        """Note that an operation stands beside another one now."""
+        self.parents.pop(op, None)
+        if beside in self.parents:
+            self.parents[op] = self.parents[beside]
+
+    def _in_no_branch(self, op: Op, call: CallSite) -> bool:
+        """Does an operation of a function stand in no branch of it, as the reference sees it?"""
+        parent = self.parents.get(op)
+        if parent is None or parent.opcode != "if" or parent.site is None or not parent.site.within(call):
+            return True
+        return op.follows_return is not None and self._in_no_branch(parent, call)
+
+    def _before(self, v: Value, call: CallSite) -> bool:
+        """Is a value the same before the function is called?"""
+        if v.op is None or v.op.site is None or not v.op.site.within(call):
+            return True
+        return self.invariant(v.op, call)
+
+
+def _is_load(op: Op) -> bool:
+    """Is it a load that hands out a token?"""
+    return op.opcode in LOADS and not op.attrs.get("untracked")
+
+
 def defined(body: Block) -> set[Value]:
-    """What a loop's body defines, parameters included."""
-    return {*body.params, *(v for op in walk(body) for v in (*op.results, *(p for r in op.regions for p in r.params)))}
+    """What a loop's body defines, parameters included, and results that only say where a constant comes from."""
+    ops = set(walk(body))
+    origins = {op.result_of for op in ops if isinstance(op.result_of, Value) and op.result_of.op in ops}
+    return {
+        *body.params,
+        *origins,
+        *(v for op in ops for v in (*op.results, *(p for r in op.regions for p in r.params))),
+    }
 
 
 def free(op: Op) -> Iterator[Value]:
     """The values from outside that an operation uses, those of its regions included."""
     own = {v for region in op.regions for v in defined(region)}
-    yield from op.operands
-    yield from (v for region in op.regions for inner in walk(region) for v in inner.operands if v not in own)
+    for each in (op, *(inner for region in op.regions for inner in walk(region))):
+        yield from (v for v in each.operands if v not in own)
+        if isinstance(each.result_of, Value) and each.result_of not in own:
+            yield each.result_of
 
 
-def harmless(op: Op) -> bool:
-    """May the operation be executed elsewhere, or more often?
-
-    What has a load in it hands out a token that the loop around it carries, whether or not something waits for it.
-    """
-    if op.opcode in EFFECTS | TERMINATORS or op.attrs.get("ordering") == "acquire":
-        return False
-    if op.opcode == "if" and any(region.ops[-1].opcode != "yield" for region in op.regions):
-        return False
-    return not any(o.opcode in EFFECTS or o.opcode in (*LOADS, "return") for r in op.regions for o in walk(r))
-
-
-def invariant(op: Op, call: CallSite) -> bool:
-    """Does an operation in a helper function depend on nothing that stays there?"""
-    return harmless(op) and all(_before(v, call) for v in free(op))
-
-
-def _before(v: Value, call: CallSite) -> bool:
-    """Is a value the same before the function is called?"""
-    if v.op is None or v.op.site is None or not v.op.site.within(call):
-        return True
-    return invariant(v.op, call)
+def carriers(op: Op) -> set[CallSite]:
+    """The calls whose loops carry a token that an operation, or one in it, waits for."""
+    return {call for each in (op, *(o for r in op.regions for o in walk(r))) for call in each.carried_by}
 
 
 class Inside:
     """The operations in a loop: which of them the reference compiler has at the top of its body, or before it."""
 
-    def __init__(self, loop: Op) -> None:
-        self.loop, self.body = loop, loop.regions[0]
+    def __init__(self, motion: Motion, loop: Op) -> None:
+        self.motion, self.loop, self.body = motion, loop, loop.regions[0]
         self.values = defined(self.body)
+        self.around = set(loop.site.calls()) if loop.site is not None else set()
         self.parents: dict[Op, Op] = {}
         for op in walk(self.body):
             self.parents.update((inner, op) for region in op.regions for inner in region.ops)
@@ -81,7 +138,7 @@ class Inside:
             if self.parents[inner].opcode == "if" and inner.follows_return is None:
                 return False
             inner = self.parents[inner]
-        return harmless(op)
+        return carriers(op) <= self.around and self.motion.harmless(op)
 
     def pull_up(self, op: Op) -> None:
         """Move an operation to the top of the body, before what it stands in."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from transpiler.ir.tir import Block, Kernel, Op, Value, walk
+from transpiler.ir.tir import Block, CallSite, Kernel, Op, Value, walk
 from transpiler.ir.types import TOKEN
 
 Effect = Literal[1, 2]  # load, store
@@ -111,6 +111,7 @@ class _Pass:
         self.aliases = aliases
         self.groups: dict[str, frozenset[str]] = {}
         self.effects: dict[int, _Effects] = {}
+        self.calls: dict[CallSite, _Effects] = {}  # of the functions that are loops to the reference compiler
 
     def group(self, op: Op) -> str:
         """The alias group of an access, under the name of one array or of the groups."""
@@ -127,7 +128,13 @@ class _Pass:
         for op in block.ops:
             if (e := _effect(op)) is not None:
                 out.add(self.group(op), e)
-                out.acquires |= op.attrs.get("ordering") in _ACQUIRES or op.opcode == "gdc_wait"
+                acquires = op.attrs.get("ordering") in _ACQUIRES or op.opcode == "gdc_wait"
+                out.acquires |= acquires
+                for call in op.site.calls() if op.site is not None else ():
+                    if call.once:
+                        inside = self.calls.setdefault(call, _Effects())
+                        inside.add(self.group(op), e)
+                        inside.acquires |= acquires
             for region in op.regions:
                 out.join(self.summarize(region))
         self.effects[id(block)] = out
@@ -161,6 +168,7 @@ class _Pass:
         inside, after = tokens.fork(), tokens.fork()
         for key in effects.keys():  # noqa: SIM118
             op.operands += (tokens[key],)
+            self._note_carried(key, op, tokens[key])
             inside[key] = Value(TOKEN, _name(key))
             body.params.append(inside[key])
             after[key] = Value(TOKEN, _name(key), op)
@@ -212,7 +220,16 @@ class _Pass:
             )
             if joins and token not in wanted:
                 wanted.append(token)
+                self._note_carried(other, op, token)
+        self._note_carried(key, op, tokens[key])
         return wanted[0] if len(wanted) == 1 else _join(op, wanted, out)
+
+    def _note_carried(self, key: Key, op: Op, token: Value) -> None:
+        """Note the calls around an access that carry the token that it waits for."""
+        for call in op.site.calls() if op.site is not None else ():
+            from_outside = token.op is None or token.op.site is None or not token.op.site.within(call)
+            if call.once and from_outside and key in self.calls[call].keys():  # noqa: SIM118
+                op.carried_by |= {call}
 
     def _overlap(self, a: str, b: str) -> bool:
         return a == b or ANY in (a, b) or bool(self.groups.get(a, frozenset()) & self.groups.get(b, frozenset()))
@@ -264,7 +281,7 @@ def _name(key: Key) -> str:
 
 def _join(op: Op, tokens: list[Value], out: list[Op]) -> Value:
     join = Op("join_tokens", tuple(tokens), {}, span=op.span, site=op.site, statement=op.statement)
-    join.follows_return = op.follows_return
+    join.follows_return, join.carried_by = op.follows_return, op.carried_by
     join.results = (Value(TOKEN, tokens[-1].hint, join),)
     out.append(join)
     return join.result

@@ -249,7 +249,8 @@ def _return(
         with Into(ev, going.block):
             outcome = run(ev, rest, going.env, None)
         ev.span, ev.statement = span, statement
-        for op in going.block.ops[own:]:
+        # The side that goes on is what follows, as in the reference compiler, if it is the second one.
+        for op in going.block.ops[own if going is arms[0] else 0 :]:
             op.follows_return = ev.site
         if outcome.exit == "fall":
             if ev.arms and ev.function is not None:

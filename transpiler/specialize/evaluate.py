@@ -19,6 +19,7 @@ from transpiler.ir.tir import CallSite, Docs, Op, Value
 from transpiler.ir.trace import RuleTrace
 from transpiler.ir.types import BOOL, DTYPE_TABLE, DType, PtrTy, TileTy
 from transpiler.rules import registry
+from transpiler.specialize.blocks import assigned
 from transpiler.specialize.builder import Builder
 from transpiler.specialize.inline import unmapped
 from transpiler.specialize.values import (
@@ -338,6 +339,8 @@ class Evaluator(Builder):
         self.helper_args[site.index] = tuple(env.items())
         self.helper_docs[f.name] = Docs(f.docstring, f.comments)
         self.site = site
+        if early:
+            env |= {name: self._carried_in(env[name]) for name in assigned(f.body) if name in env}
         self.depth += 1
         try:
             result = run_helper(self, f, env)
@@ -346,6 +349,10 @@ class Evaluator(Builder):
             self.depth -= 1
         self.helper_returns[site.index] = tuple(_tiles(result))
         return self._handed_out(result, site) if early else result
+
+    def _carried_in(self, v: Val) -> Val:
+        """A parameter that a function assigns which is a loop: what uses it there doesn't see where it is from."""
+        return self.value("opaque", (v,), v.ty, parameter=True) if isinstance(v, Value) else v
 
     def _handed_out(self, v: Val, call: CallSite) -> Val:
         """What a function handed out of a loop: its user needs the loop, and doesn't see a product in it."""
