@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from transpiler.ir.tir import Block, Op, Value, walk
-from transpiler.ir.types import DType, sizes
+from transpiler.ir.types import DType, TileTy, sizes
 from transpiler.specialize.blocks import Into, agreed, handed_out, numeric, replaced, typed
 from transpiler.specialize.builder import Builder
 from transpiler.specialize.values import Const, DTypeVal, HoleVal, TupleVal, Undefined, Val, describe
@@ -54,6 +54,8 @@ class _Merger:
         self.outputs: tuple[list[Value], list[Value]] = ([], [])
 
     def merge(self, a: Val, b: Val) -> Val:
+        if a is b and isinstance(a, Value) and isinstance(a.ty, TileTy):
+            return self._unchanged(a)
         if (a is b or a == b) and not isinstance(a, Const):
             return a
         for v in (a, b):
@@ -68,6 +70,16 @@ class _Merger:
         if isinstance(a, DTypeVal) and isinstance(b, DTypeVal) and self.ev.same_dtype(a.dtype, b.dtype):
             return a
         return Undefined(f"it is {describe(a)} in one branch and {describe(b)} in the other")
+
+    def _unchanged(self, v: Value) -> Val:
+        """The value that both sides have anyway; who uses it needs the branch, and doesn't see through it."""
+        same = self.ev.value("opaque", (v,), v.ty)
+        assert same.op is not None
+        same.op.result_of = result = Value(v.ty)
+        self.results.append(result)
+        for out in self.outputs:
+            out.append(v)
+        return same
 
     def _numbers(self, a: Val, b: Val) -> Val:
         dtype = self._dtype(a, b)

@@ -108,7 +108,8 @@ def evaluate_loop(ev: Evaluator, s: hir.For | hir.While, env: Env, parent: LoopF
         return None
     assert s.target.name is not None
     induction = Value(it.start.ty, s.target.name)
-    names = tuple(n for n in assigned(s.body) if n != s.target.name)
+    # A variable that is bound before the loop keeps its last value; it begins each iteration as the induction variable.
+    names = tuple(n for n in assigned((s,)) if n != s.target.name or n in env)
     return _loop(ev, s, env, LoopFrame("for", names, parent), [it.start, it.stop, it.step], [induction], run)
 
 
@@ -119,26 +120,29 @@ def _loop(
     carried = [_carry(ev, n, env.get(n, Undefined("it is assigned in the loop only"))) for n in frame.names]
     comments, ev.pending_comments = ev.pending_comments, []
     trailing, ev.pending_trailing = ev.pending_trailing, None
-    body_env: Env = {**env, **{v.hint: v for v in leading}}
+    body_env: Env = dict(env)
     for c in carried:
         body_env[c.name] = _rebuild(c.init, iter(c.params)) if c.params else c.init
+    body_env |= {v.hint: v for v in leading}
     span, statement = ev.span, ev.statement
     with Nested(ev) as block:
-        if isinstance(s, hir.While):
-            _while_head(ev, s, body_env, frame)
-        outcome = run(ev, s.body, body_env, frame)
+        begins = not isinstance(s, hir.While) or _while_head(ev, s, body_env, frame)
+        outcome = run(ev, s.body, body_env, frame) if begins else Outcome("break")
         frame.leave(ev, block, outcome, body_env)
     ev.span, ev.statement, ev.pending_comments, ev.pending_trailing = span, statement, comments, trailing
     return _close_loop(ev, env, frame, bounds, leading, carried, block)
 
 
-def _while_head(ev: Evaluator, s: hir.While, env: Env, frame: LoopFrame) -> None:
+def _while_head(ev: Evaluator, s: hir.While, env: Env, frame: LoopFrame) -> bool:
+    """Leave the loop where the condition doesn't hold; returns whether an iteration can begin."""
     cond = ev.eval(s.cond, env)
-    if ev.known_truth(cond) is True:
-        return
+    known = ev.known_truth(cond)
+    if known is not None:
+        return known
     yes, no = Block(ops=[Op("yield", span=s.span)]), Block()
     frame.leave(ev, no, Outcome("break"), dict(env))
     ev.emit("if", (ev.truth(cond),)).regions = (yes, no)
+    return True
 
 
 def close_once(ev: Evaluator, env: Env, frame: LoopFrame, block: Block) -> Val:
