@@ -29,6 +29,7 @@ LIMITS: dict[str, str] = {
     r"E0302 the (min|max) of bools": "cutile 0.5's reductions have identities of their own",
     r"E0302 cuda-tile \S+ starts the max of float64": "cutile 0.5's reductions have identities of their own",
     r"E0302 cutile 0.5 counts the tiles": "cutile 0.5 counts the tiles of partition views only",
+    r"E0302 cutile 0.5 makes no arrays": "cutile 0.5 refuses a tensor view with a known size of 0",
     r"E0302 printing \S+ tiles": "cutile 0.5 prints one tile a statement in order with memory",
 }
 """Holes that stand for what cutile can't express, with the reason: kernels with such alone are ``limited``."""

@@ -112,6 +112,8 @@ def _resized(ev: Evaluator, a: ArrayVal, axis: int, pointer: Value, size: Val) -
     """The array at another base pointer with another size along ``axis``, which no size below 0 can be."""
     known = ev.known(size) if isinstance(size, Value) else size if isinstance(size, Const) else None
     static = None if known is None else ev.decide(known)
+    if static is not None and static < 1:
+        ev.hole("E0302", f"cutile 0.5 makes no arrays of known sizes below 1, and this slice has {static} elements")
     made = ev.astype(ev.tile(size), index_dtype(a))
     if static is None:
         made = ev.value("assume", (made,), ev.type_of(made), lower=0)

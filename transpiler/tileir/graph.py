@@ -40,6 +40,7 @@ WHILE = Form("loop.while").key
 LOAD_TOKEN = Form("load.token").key
 TRUE = Form("constant", (("value", "i1:true"),), (), ("tile<i1>",), ("tile<i1>",)).key
 FALSE = Form("constant", (("value", "i1:false"),), (), ("tile<i1>",), ("tile<i1>",)).key
+_CASTS = ("bitcast", "reshape", "broadcast")
 INITIAL = -1
 """The operand position of a carried value's initial value: which place it has among others says nothing."""
 _PROJECT: list[int] = []
@@ -193,7 +194,19 @@ class _Builder:
         if "yield" in outcome.kinds:
             for i, value in enumerate(op.results):
                 self._nodes[value] = self._merge(outcome, "yield", i)
+            if self._assumed:
+                self._carry_assumed(op, sum("yield" in arm.kinds for arm in (then, orelse)))
         return outcome
+
+    def _carry_assumed(self, op: Op, arms: int) -> None:
+        """A result that is what every arm that goes on hands over carries what is stated of it on each."""
+        yields = [region.ops[-1].operands for region in op.regions if region.ops and region.ops[-1].name == "yield"]
+        if len(yields) != arms:
+            return
+        for result, *values in zip(op.results, *yields, strict=True):
+            stated = [self._assumed.get(v, ()) for v in values]
+            if all(stated) and all(self._nodes[v] == self._nodes[result] for v in values):
+                self._assumed[result] = tuple(p for p in stated[0] if all(p in other for other in stated[1:]))
 
     def _count(self, name: str) -> None:
         self._program.equivalences[name] = self._program.equivalences.get(name, 0) + 1
@@ -334,7 +347,7 @@ class _Builder:
         traits = _traits(form)
         if traits.simple and len(op.results) == 1:  # nine of ten operations
             node = nodes[op.results[0]] = self._graph.add(form.key, operands, op)
-            if form.name == "bitcast" and form.operand_types == form.result_types:  # the same value: identity-cast
+            if form.name in _CASTS and form.operand_types == form.result_types:  # the same value: identity-cast
                 self._assumed[op.results[0]] = self._assumed.get(op.operands[0], ())
             else:
                 self._note_uses(node, op.operands)
