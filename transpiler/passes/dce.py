@@ -74,7 +74,6 @@ class _Marker:
                     self.sources.setdefault(r, []).append(v)
             else:
                 self.sources.setdefault(r, []).append(v)
-                self.sources.setdefault(p, []).append(v)  # one slot: it is handed over if it is carried at all
 
     def need(self, v: Value) -> None:
         if v not in self.live:
@@ -188,7 +187,8 @@ def _prune_loop(op: Op, m: _Marker) -> None:
     params = body.params[lead:]
     keep = [i for i, (p, r) in enumerate(zip(params, op.results, strict=True)) if p in m.live or r in m.live]
     for end in _ends(body):
-        end.operands = tuple(end.operands[i] for i in keep)
+        last = end.opcode == "break"  # what nobody reads after the loop stays as it was
+        end.operands = tuple(params[i] if last and op.results[i] not in m.live else end.operands[i] for i in keep)
     body.params = body.params[:lead] + [params[i] for i in keep]
     op.operands = op.operands[:first] + tuple(op.operands[first + i] for i in keep)
     op.results = tuple(op.results[i] for i in keep)

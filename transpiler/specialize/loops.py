@@ -327,12 +327,20 @@ def _leaves_at(ev: Evaluator, c: _Carried, final: Val, jump: Op, block: Block) -
 
 
 def _typed_leaves(ev: Evaluator, v: Val, types: list[object]) -> Iterator[Value]:
-    flat = [v] if not isinstance(v, TupleVal) else list(v.items)
-    for item, ty in zip(flat, types, strict=False):
+    for item, ty in zip(_items(v), types, strict=False):
         if isinstance(item, Const) and isinstance(ty, TileTy):
             yield ev.number(item, ty.dtype, item.sym)
         else:
             yield ev.tile(item)
+
+
+def _items(v: Val) -> Iterator[Val]:
+    """What is in a tuple and in the tuples in it."""
+    if isinstance(v, TupleVal):
+        for item in v.items:
+            yield from _items(item)
+    else:
+        yield v
 
 
 def _check_unused(ev: Evaluator, c: _Carried, block: Block) -> None:
