@@ -26,9 +26,12 @@ def matmul(w: Writer, row: Rule) -> Value:
     dtype = w.draw.pick(tuple(ACCUMULATORS))
     m, n, k = (w.draw.pick((16, 32, 8)) for _ in range(3))
     batch = w.draw.pick(((), (), (2,)))
-    a, b = value(w, dtype, (*batch, m, k)).text, value(w, dtype, (*batch, k, n)).text
+    left, right = w.draw.pick(((*batch, m), (*batch, m), ())), w.draw.pick(((n,), (n,), ()))  # () is a vector's
+    a = value(w, dtype, (*left, k)).text
+    b = value(w, dtype, (*batch, k, *right) if right else (k,)).text
     text = f"({a} @ {b})" if row.callee.startswith("operator.") else f"ct.matmul({a}, {b})"
-    return Value(text, dtype, (*batch, m, n))
+    outer = batch if left or right else ()
+    return Value(text, dtype, (*outer, *left[-1:], *right))
 
 
 def scaled(w: Writer, row: Rule) -> Value:

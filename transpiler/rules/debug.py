@@ -147,5 +147,5 @@ ROWS: tuple[Rule, ...] = (
     Rule("cuda.tile.grid_dependency_control_wait", "", "wait for the grids that this one depends on",
          _grid("gdc_wait")),
     Rule("cuda.tile.grid_dependency_control_launch_dependents", "", "let dependent grids start", _grid("gdc_launch")),
-    unsupported("cuda.tile.static_exception", "not built yet"),
+    unsupported("cuda.tile.static_exception", "only `raise` takes it, which has no mapping; ct.static_assert has"),
 )  # fmt: skip

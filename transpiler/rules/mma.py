@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transpiler.ir.tir import Value
-from transpiler.ir.types import DType, Shape, TileTy, sizes
+from transpiler.ir.types import DType, Shape, TileTy, dim, sizes
 from transpiler.rules.common import flag
 from transpiler.rules.registry import Rule
 from transpiler.specialize.evaluate import Evaluator
@@ -56,9 +56,10 @@ def _mma(ev: Evaluator, x: Val, y: Val, acc: Val, use_fast_acc: Val) -> Value:
 def _matmul(ev: Evaluator, x: Val, y: Val) -> Value:
     a, b = ev.tile(x), ev.tile(y)
     ta, tb = ev.type_of(a), ev.type_of(b)
-    if ta.rank == 1 or tb.rank == 1:
-        ev.hole("E0302", "ct.matmul of 1-d tiles isn't built yet")
-    sa, sb, sc = _shapes(ev, ta.shape, tb.shape)
+    row, column = ta.rank == 1, tb.rank == 1  # a row from the left, a column from the right, as NumPy has it
+    if column:
+        b = ev.reshape(b, (*tb.shape, dim(1)))
+    sa, sb, sc = _shapes(ev, (dim(1), *ta.shape) if row else ta.shape, ev.type_of(b).shape)
     common = ev.fix(ev.promote_dtypes(ta.dtype, tb.dtype))
     accumulators = ACCUMULATORS.get(common.name)
     if accumulators is None:
@@ -68,7 +69,8 @@ def _matmul(ev: Evaluator, x: Val, y: Val) -> Value:
     va = ev.broadcast_to(ev.astype(a, common), sa)
     vb = ev.broadcast_to(ev.astype(b, common), sb)
     product = ev.value("mma", (va, vb, zero), TileTy(d, sc), fast=False)
-    return ev.astype(product, common)
+    given = (*sc[:-2], *(() if row else sc[-2:-1]), *(() if column else sc[-1:]))
+    return ev.reshape(ev.astype(product, common), given)
 
 
 # operand dtype -> scale dtype -> elements of K a scale may stand for
