@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -10,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from ffi_build import load_package
 
 from transpiler import cli
 from transpiler.runtime import build
@@ -142,3 +145,91 @@ def test_the_command(translated: Path, capsys: pytest.CaptureFixture[str]) -> No
 def test_the_command_wants_a_folder_of_transpile(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["build", str(folder)]) == 2
     assert "E0821" in capsys.readouterr().err
+
+
+# -- Operators with Holes, and deleted ones -----------------------------------------------------------
+
+_HOLED = textwrap.dedent(
+    """
+    import cuda.tile as ct
+
+    @ct.kernel
+    def whole(x, N: ct.Constant[int]):
+        ct.store(x, (ct.bid(0),), ct.load(x, (ct.bid(0),), (N,)) * 2)
+
+    @ct.kernel
+    def holed(x, N: ct.Constant[int]):
+        ct.store(x, (ct.bid(0),), ct.cumprod(ct.load(x, (ct.bid(0),), (N,)), 0))
+    """
+)
+
+
+@pytest.fixture
+def with_hole(translated: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A folder of two operators, one of them with a kernel that has a Hole."""
+    source = translated.parent / "hole.py"
+    source.write_text(_HOLED)
+    assert cli.main([str(source), "-o", str(translated), "--no-verify"]) == 3
+    capsys.readouterr()
+    return translated
+
+
+def test_operators_with_holes_are_left_out_of_the_library(with_hole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "hole" not in (with_hole / "src/lib.rs").read_text()
+    for said in ("built ", "libcutile_kernels.so is up to date"):
+        assert cli.main(["build", str(with_hole)]) == 3
+        shown = capsys.readouterr()
+        assert said in shown.out
+        assert "warning[W0840]: the library doesn't have the kernels of `hole`: `holed` has a Hole at " in shown.err
+    assert (with_hole / "libcutile_kernels.so").read_text() == (with_hole / "op/kernel.rs").read_text()
+    package = load_package(with_hole, "left_out_kernels")
+    bindings = importlib.import_module(f"{package.__name__}.hole._bindings")
+    for kernel in (bindings.whole, bindings.holed.replace_hints(occupancy=2)):
+        with pytest.raises(Exception, match=r"the library doesn't have .*`holed` has a Hole at .*hole.py:10 \(E0302"):
+            kernel.launch(0, (1,), (None, 4))
+
+
+def test_a_filled_hole_brings_the_operator_back(with_hole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = with_hole.parent / "hole.py"
+    assert cli.main([str(source), "-o", str(with_hole), "--no-verify", "--kernel", "whole"]) == 0
+    assert cli.main(["build", str(with_hole)]) == 0
+    assert "W0840" not in capsys.readouterr().err and "hole/mod.rs" in (with_hole / "src/lib.rs").read_text()
+
+
+def test_nothing_to_build(with_hole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(with_hole / "op")
+    assert cli.main(["build", str(with_hole)]) == 3
+    assert "error[E0845]" in capsys.readouterr().err and _runs(with_hole) == 0
+
+
+def test_a_deleted_operator_is_forgotten(with_hole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    build.build(with_hole, {})
+    shutil.rmtree(with_hole / "hole")
+    deleted = f"warning[W0822]: `hole` was deleted from {with_hole}"
+    assert cli.main(["verify", str(with_hole)]) == 0
+    shown = capsys.readouterr()
+    assert deleted in shown.err and "1 operator; 1 kernel; 1 entry" in shown.out
+    assert cli.main(["build", str(with_hole)]) == 0
+    assert deleted in capsys.readouterr().err and '"hole"' not in (with_hole / "manifest.json").read_text()
+    assert cli.main(["build", str(with_hole)]) == 0
+    assert "W0822" not in capsys.readouterr().err
+
+
+def test_an_operator_of_the_library_that_is_deleted(with_hole: Path) -> None:
+    shutil.rmtree(with_hole / "op")
+    with pytest.raises(build.BuildError, match=r"/op was deleted: `transpile build .*` makes the library without it"):
+        build.ensure(with_hole)
+    assert _runs(with_hole) == 0
+
+
+def test_a_batch_takes_deleted_operators_out(with_hole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sources = [str(with_hole.parent / name) for name in ("op.py", "hole.py")]
+    assert cli.main(["batch", *sources, "-o", str(with_hole)]) == 3
+    shutil.rmtree(with_hole / "hole")
+    capsys.readouterr()
+    assert cli.main(["batch", sources[0], "-o", str(with_hole)]) == 0
+    assert "W0822" in capsys.readouterr().err
+    assert cli.main(["verify", str(with_hole)]) == 0 and "W0822" not in capsys.readouterr().err
+    shutil.rmtree(with_hole / "op")
+    assert cli.main(["batch", *sources, "-o", str(with_hole)]) == 3  # restored
+    assert (with_hole / "op/kernel.rs").is_file() and "W0822" not in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -140,3 +141,16 @@ def test_the_backend_routes_translated_operators_and_leaves_the_others(folder: P
 def test_a_folder_without_operators(folder: Path, tmp_path: Path) -> None:
     done = _run(folder, tmp_path)
     assert "E0841" in done.stderr and "holds no translated operators" in done.stderr
+
+
+def test_an_operator_with_a_hole_follows_the_rule_for_those_that_are_not_translated(
+    folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(folder / "out", out)
+    bindings = out / "twice/_bindings.py"
+    bindings.write_text(bindings.read_text() + 'LEFT_OUT = "`double` has a Hole"\n')
+    done = _run(folder, out)
+    assert "operator twice isn't available with cutile-rs: `double` has a Hole" in done.stderr
+    assert done.stdout.splitlines()[0] == "('chain',) ['cutile', 'cutile-rs']"
+    assert "twice DriverError" not in done.stdout and "fallback cutile cutile-rs" in done.stdout

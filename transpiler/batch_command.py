@@ -23,7 +23,7 @@ from transpiler.cache.operators import (
     selection_key,
     store_operator,
 )
-from transpiler.cache.output import stale_operators, store_state
+from transpiler.cache.output import removed_operators, stale_operators, store_state
 from transpiler.diagnostics import Diagnostic, TranspileError
 from transpiler.inputs import Lookups
 from transpiler.report.model import Operator, Report, exit_status, make_report
@@ -188,11 +188,15 @@ class _Run:
     def _write(self, stale: dict[str, Translation], results: Results | None) -> None:
         """Bring DIR up to date."""
         done = list(results.translations.values()) if results is not None else []
-        if done or stale:
+        mine = {translation.plan.name for translation in done} | set(stale)
+        if done or stale or set(removed_operators(self.folder, self._options.out)) - mine:
             from transpiler.emit.extras import render_crate_files
+            from transpiler.folder_notes import print_notes, removal_notes
             from transpiler.store import OutputFolder
 
-            OutputFolder(self._options.out).write([*done, *stale.values()], toolkit.versions(), render_crate_files)
+            out = OutputFolder(self._options.out)
+            out.write([*done, *stale.values()], toolkit.versions(), render_crate_files)
+            print_notes(removal_notes(out))
             store_state(self.folder, self._options.out)
 
     def _remember(self, missing: Sequence[Listed], wanted: Wanted | None, results: Results | None) -> None:

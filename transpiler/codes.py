@@ -219,6 +219,9 @@ _OWN: dict[str, Code] = {
                   "Correct the name; the message lists them."),
     "E0844": Code("not a table of device times", "`transpile changeset --figures` reads what "
                   "benchmarks/gpu/device_time.py wrote.", "Name benchmarks/results/device_time.json."),
+    "E0845": Code("nothing to build", "Every operator of the folder has a Hole, and Rust refuses a kernel.rs with one, "
+                  "so the library would have no kernels. Nothing was built; exit status 3.",
+                  "Fill the Holes (`transpile fill DIR`), or translate the kernels without one alone with `--kernel`."),
     "E0870": Code("not an override", "A file in DIR/_overrides isn't an override, or was changed by hand: its name, "
                   "its construct and its writer don't fit together.", "Delete it, and run `transpile fill DIR` again."),
     "E0871": Code("an unknown rule", "`--without` names rows of the tables of rules and forms, to see what becomes of "
@@ -272,6 +275,15 @@ _OWN: dict[str, Code] = {
     "W0724": Code("undefined behaviour", "Executing a side, an operation did what Tile IR leaves undefined: a division "
                   "by zero, a shift by too many bits, a conversion that doesn't fit, a stated fact that doesn't hold.",
                   "If the kernel is called with such inputs, exclude the case before the operation."),
+    "W0822": Code("an operator was deleted", "Its folder in DIR isn't there any more. It is no operator of DIR from "
+                  "now on: the next `transpile`, `batch` or `build` takes it out of the crate and of manifest.json, "
+                  "and `verify` checks the others.", "Translate its source again to have it back."),
+    "W0840": Code("an operator isn't in the library", "`transpile build` makes the library of the operators that have "
+                  "no Holes; the message names the kernels that have some. Rust refuses a kernel.rs with a Hole as a "
+                  "whole, so the other kernels of the same source file aren't in the library either. Launching one of "
+                  "them raises a LibraryError with this message. The exit status is 3.", "Fill the Holes (`transpile "
+                  "fill DIR`), rewrite the kernel, or translate the other kernels alone with `--kernel`; the host "
+                  "module then launches the rest with cuda.tile."),
     "W0832": Code("a launch was not recorded", "`transpile record` could not write down one of the launches; the "
                   "message says why. The others were recorded.", "State the specialization by hand."),
 }  # fmt: skip

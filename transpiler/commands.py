@@ -13,6 +13,7 @@ from transpiler import jobs as job_lists
 from transpiler import toolkit
 from transpiler.batch import Options, Results, run_checks, run_jobs
 from transpiler.diagnostics import Diagnostic, Span, TranspileError, error
+from transpiler.folder_notes import WAY_OUT, left_out_notes, print_notes, removal_notes
 from transpiler.jobs import OperatorJob
 from transpiler.reference.closure import Closure
 from transpiler.report import assemble
@@ -69,6 +70,7 @@ def translate_file(options: FileOptions) -> int:
         assemble.drop_checks(report)
     else:
         folder.write(list(results.translations.values()), toolkit.versions(), _crate)
+        print_notes(removal_notes(folder))
     _print_file(report, results, options, source_cache({job.name: job.path}, report))
     return exit_status(report)
 
@@ -193,6 +195,7 @@ def run_verify(path: Path, cubins: tuple[str, ...], jobs: int, json: Path | None
     started = time.perf_counter()
     folder = OutputFolder(path)
     manifest = folder.load()
+    print_notes(removal_notes(folder))
     translations = [_stored(folder, stored.plan) for stored in manifest.operators]
     changed = [folder.read(stored) for stored in manifest.operators]
     for stored in changed:
@@ -234,7 +237,7 @@ def run_build(path: Path) -> int:
     """Build a folder's library if a source changed."""
     from transpiler.runtime.build import BuildError, build
 
-    OutputFolder(path).load()
+    left_out = _prepare_library(OutputFolder(path))
     environment = toolkit.build_environment()
     try:
         done = build(path, environment)
@@ -243,7 +246,20 @@ def run_build(path: Path) -> int:
                     status=1) from None  # fmt: skip
     where = done.path.as_posix()
     print(f"built {where} in {done.seconds:.1f} s" if done.built else f"{where} is up to date")
-    return 0
+    return 3 if left_out else 0
+
+
+def _prepare_library(folder: OutputFolder) -> bool:
+    """Take deleted operators out of the crate, and say what the library doesn't have; returns whether that is so."""
+    manifest = folder.load()
+    if folder.removed:
+        folder.write([], toolkit.versions(), _crate)
+    left_out = left_out_notes(folder, manifest)
+    print_notes([*removal_notes(folder), *left_out])
+    if left_out and len(left_out) == len(manifest.operators):
+        raise error("E0845", f"there is nothing to build in {folder.path.as_posix()}: every operator has a Hole",
+                    help=WAY_OUT, status=3)  # fmt: skip
+    return bool(left_out)
 
 
 # Shared

@@ -45,6 +45,8 @@ from transpiler.translation import (
     OperatorPlan,
     SiteOf,
     Translation,
+    holed,
+    left_out_text,
     write_lines,
 )
 
@@ -81,7 +83,7 @@ def translate(job: OperatorJob, trace: Trace = lambda _stage, _of, _form: None) 
     trace("rust", job.name, module.text)
     closures, refusals, lookups = _closures(job)
     kernels = [_kernel_plan(program, job, k, residuals, module, refusals.get(k.name)) for k in job.kernels]
-    files, notes = _files(program, job, module)
+    files, notes = _files(program, job, module, left_out_text(job.name, holes) if (holes := holed(kernels)) else "")
     kernels = [_noted(kernel, notes, first=index == 0) for index, kernel in enumerate(kernels)]
     lookups.add(program_lookups(job.path, display=job.display))
     plan = _operator_plan(program, job, module, tuple(kernels))
@@ -172,14 +174,17 @@ def _closures(job: OperatorJob) -> tuple[dict[str, Closure], dict[str, Diagnosti
     return closures, refusals, tree.lookups
 
 
-def _files(program: hir.Program, job: OperatorJob, module: EmittedModule) -> tuple[dict[str, str], list[Diagnostic]]:
+def _files(
+    program: hir.Program, job: OperatorJob, module: EmittedModule, left_out: str
+) -> tuple[dict[str, str], list[Diagnostic]]:
     """Render what stands beside kernel.rs: the C interface and the Python side."""
     files = {KERNEL_FILE: module.text}
     package = program.main if job.path.name == "__init__.py" else program.main.rpartition(".")[0]
     shown = program.modules[program.main].path
     text = read_source(job.path, shown)
     try:
-        extras = extra_files(job.name, module.kernel_abis, text, module=module.module, package=package, source=shown)
+        extras = extra_files(job.name, module.kernel_abis, text, module=module.module, package=package, source=shown,
+                             left_out=left_out)  # fmt: skip
     except Exception as exc:
         return files, [internal_error(exc, Span(shown, 1, 1))]
     return files | extras.files, [replace(d, severity="warning") for d in extras.diagnostics]

@@ -31,14 +31,15 @@ from transpiler.translation import KERNEL_FILE, OperatorPlan, Translation
 MANIFEST = "manifest.json"
 FORMAT = "cutile-rs 1"
 CrateFiles = Callable[[Sequence[str]], dict[str, str]]
-"""Renders the files at the top of DIR from the names of all operators in it."""
+"""Renders the files at the top of DIR from the names of the operators that its library has."""
 
 
 class StoredOperator(Model):
-    """An operator in the manifest: its plan, and the digest of each file that was written."""
+    """An operator in the manifest: its plan, the digest of each file that was written, and whether the crate has it."""
 
     plan: OperatorPlan
     files: dict[InnerPath, str]
+    in_library: bool = True
 
 
 class Manifest(Model):
@@ -60,10 +61,11 @@ class StoredText:
 
 
 class OutputFolder:
-    """DIR, for writing and for reading back."""
+    """DIR, for writing and for reading back; ``removed``: operators whose folders were deleted, once it was read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.removed: tuple[str, ...] = ()
         self._shown = path.as_posix()
 
     # Reading
@@ -83,7 +85,14 @@ class OutputFolder:
             return None
 
     def load(self) -> Manifest:
-        """Read the manifest: E0821 when there is none, E0822 when it is damaged."""
+        """Read the manifest without the operators that were removed: E0821 when there is none, E0822 when damaged."""
+        manifest = self._whole()
+        there = [(self.path / stored.plan.name).is_dir() for stored in manifest.operators]
+        kept = [stored for stored, is_there in zip(manifest.operators, there, strict=True) if is_there]
+        self.removed = tuple(o.plan.name for o, is_there in zip(manifest.operators, there, strict=True) if not is_there)
+        return manifest.model_copy(update={"operators": tuple(kept)})
+
+    def _whole(self) -> Manifest:
         file = self.path / MANIFEST
         try:
             text = file.read_text(encoding="utf-8")
@@ -168,7 +177,10 @@ class OutputFolder:
                 owners[symbol] = f"`{kernel}` of `{plan.name}`"
 
     def write(self, translations: Sequence[Translation], tool: dict[str, str], crate: CrateFiles) -> None:
-        """Add operators to DIR, or replace them; E0820 and E0823 leave it as it was."""
+        """Add operators to DIR, or replace them; E0820 and E0823 leave it as it was.
+
+        Operators whose folders were deleted are forgotten; ``removed`` names them.
+        """
         names = [translation.plan.name for translation in translations]
         self.refuse_foreign(names)
         try:
@@ -177,6 +189,7 @@ class OutputFolder:
                 manifest = self._stage(stage, translations, tool, crate)
                 with signals_held():
                     self._commit(stage, manifest, names)
+            self.removed = tuple(name for name in self.removed if name not in names)
         except OSError as exc:
             raise error("E0823", f"can't write {self._shown}: {_reason(exc)}", help="choose another folder with `-o`"
                         ) from None  # fmt: skip
@@ -195,7 +208,7 @@ class OutputFolder:
             known[name] = stored_operator(translation)
         operators = tuple(known[name] for name in sorted(known))
         self._refuse_one_symbol([o.plan for o in operators])
-        top = crate([o.plan.name for o in operators])
+        top = crate([o.plan.name for o in operators if o.in_library])
         _write_files(stage, top)
         manifest = Manifest(
             format=FORMAT, tool=tool, files={path: digest(text) for path, text in sorted(top.items())},
@@ -238,7 +251,8 @@ class OutputFolder:
 def stored_operator(translation: Translation) -> StoredOperator:
     """Return an operator as the manifest has it."""
     files = translation.files | _closure_files(translation)
-    return StoredOperator(plan=translation.plan, files={path: digest(text) for path, text in sorted(files.items())})
+    digests = {path: digest(text) for path, text in sorted(files.items())}
+    return StoredOperator(plan=translation.plan, files=digests, in_library=translation.plan.in_library)
 
 
 def digest(text: str) -> str:

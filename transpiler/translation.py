@@ -95,6 +95,28 @@ class OperatorPlan(Model):
         made = ((k.name, next((e.name for e in k.entries if e.name), "")) for k in self.kernels)
         return {c_symbol(self.name, entry): kernel for kernel, entry in made if entry}
 
+    @property
+    def in_library(self) -> bool:
+        """Can the library of a folder have its kernels? Rust refuses a kernel.rs with a Hole as a whole."""
+        return not holed(self.kernels)
+
+
+def holed(kernels: Iterable[KernelPlan]) -> dict[str, Diagnostic]:
+    """Return the kernels that have a Hole in kernel.rs, in order, and the first Hole of each."""
+    found: dict[str, Diagnostic] = {}
+    for kernel in kernels:
+        for check in (check for entry in kernel.entries if entry.name for check in entry.checks):
+            if check.outcome == "unmapped":
+                found.setdefault(kernel.name, check.diagnostics[0])
+    return found
+
+
+def left_out_text(operator: str, holes: dict[str, Diagnostic]) -> str:
+    """Say that the library doesn't have an operator, and why: the kernels with Holes."""
+    rows = [f"`{kernel}` has a Hole at {hole.span.file}:{hole.span.line} ({hole.code}: {hole.message})"
+            for kernel, hole in holes.items()]  # fmt: skip
+    return f"the library doesn't have the kernels of `{operator}`: {'; '.join(rows)}"
+
 
 @dataclass(frozen=True)
 class SiteOf:

@@ -20,17 +20,21 @@ _MANIFEST = "manifest.json"
 
 @dataclass(frozen=True)
 class _State:
-    """What a manifest says: versions, digests of the files at the top, and of each operator and its files."""
+    """What a manifest says: versions, digests of the files at the top, and of each operator and its files.
+
+    ``library`` are the operators that the crate has.
+    """
 
     format: str
     tool: dict[str, str]
     files: dict[str, str]
     operators: dict[str, tuple[str, dict[str, str]]]
+    library: list[str]
 
     @property
     def crate(self) -> str:
         """What the files at the top depend on."""
-        return key_of(fingerprint.tool(), self.format, sorted(self.operators))
+        return key_of(fingerprint.tool(), self.format, sorted(self.library))
 
 
 def stale_operators(
@@ -41,6 +45,12 @@ def stale_operators(
     if state is None or state.tool != tool or not _top_is_right(folder, path, state):
         return list(known)
     return [one for one in known if not _is_right(path / one.listed.name, state.operators.get(one.listed.name), one)]
+
+
+def removed_operators(folder: CacheFolder, path: Path) -> list[str]:
+    """Return the operators of DIR whose folders were deleted."""
+    state = _state(folder, path)
+    return [name for name in state.operators if not (path / name).is_dir()] if state is not None else []
 
 
 def store_state(folder: CacheFolder, path: Path) -> None:
@@ -61,7 +71,7 @@ def _state(folder: CacheFolder, path: Path) -> _State | None:
     if row is None:
         return _parsed(data)
     operators = {name: (stored, files) for name, (stored, files) in row["operators"].items()}
-    return _State(row["format"], row["tool"], row["files"], operators)
+    return _State(row["format"], row["tool"], row["files"], operators, row["library"])
 
 
 def _manifest(path: Path) -> bytes | None:
@@ -79,7 +89,8 @@ def _parsed(data: bytes) -> _State | None:
     try:
         row: Any = json.loads(data)
         operators = {one["plan"]["name"]: (stored_digest(one), dict(one["files"])) for one in row["operators"]}
-        state = _State(row["format"], row["tool"], dict(row["files"]), operators)
+        library = [one["plan"]["name"] for one in row["operators"] if one.get("in_library", True)]
+        state = _State(row["format"], row["tool"], dict(row["files"]), operators, library)
     except (ValueError, KeyError, TypeError):
         return None
     names = [*state.files, *(name for _, files in operators.values() for name in files), *operators]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import keyword
 from collections.abc import Sequence
 
@@ -16,8 +17,8 @@ _OWN = ("stream", "grid", "programmatic_dependent_launch", "hints", "kernel", "a
 _BY_RUST = {rust: name for name, (rust, *_) in DTYPE_TABLE.items()}
 
 
-def render_bindings(operator: str, abis: Sequence[KernelAbi]) -> str:
-    """Render the bindings of an operator's kernels."""
+def render_bindings(operator: str, abis: Sequence[KernelAbi], left_out: str = "") -> str:
+    """Render the bindings of an operator's kernels; ``left_out`` says why the library doesn't have them."""
     kernels = [
         {
             "name": abi.kernel,
@@ -30,7 +31,11 @@ def render_bindings(operator: str, abis: Sequence[KernelAbi]) -> str:
     ]
     parameters = [_parameter(abi, name, role) for abi in abis for name, role in abi.parameters]
     uses = sorted({"Kernel", *(text.partition("(")[0] for text in parameters)})
-    return render_template("bindings.py.j2", operator=operator, kernels=kernels, uses=", ".join(uses)).rstrip() + "\n"
+    text = render_template(
+        "bindings.py.j2", operator=operator, kernels=kernels, uses=", ".join(uses),
+        left_out=json.dumps(left_out, ensure_ascii=False) if left_out else "",
+    )  # fmt: skip
+    return text.rstrip() + "\n"
 
 
 def _decorated(abi: KernelAbi) -> list[str]:

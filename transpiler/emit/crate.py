@@ -18,7 +18,7 @@ _PYTHON_NOTE = "# Copied from the transpiler's runtime package; changes here are
 
 
 def render_crate_files(operators: Sequence[str]) -> dict[str, str]:
-    """Render the files at the top of a folder from the names of all operators in it, by path."""
+    """Render the files at the top of a folder, by path, from the names of the operators that its library has."""
     names = sorted(operators)
     rows = [{"name": name, "module": crate_module(name)} for name in names]
     files = {

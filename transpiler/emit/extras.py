@@ -22,13 +22,14 @@ class ExtraFiles:
 
 
 def extra_files(
-    operator: str, abis: Sequence[KernelAbi], source_text: str, *, module: str, package: str = "", source: str = ""
-) -> ExtraFiles:
+    operator: str, abis: Sequence[KernelAbi], source_text: str, *, module: str, package: str = "", source: str = "",
+    left_out: str = "",
+) -> ExtraFiles:  # fmt: skip
     """Render an operator's ffi.rs, ``_bindings.py`` and ``host.py``, and what joins them.
 
     ``module`` is the module's name in kernel.rs, ``package`` the dotted package that the source module is in (for
-    its relative imports), ``source`` what to call it. A kernel that can't be called through the C interface is left
-    out; the host module goes on launching it with cuda.tile.
+    its relative imports), ``source`` what to call it, ``left_out`` why the library doesn't have it. A kernel that
+    can't be called through the C interface is left out; the host module goes on launching it with cuda.tile.
     """
     able: list[KernelAbi] = []
     diagnostics: list[Diagnostic] = []
@@ -40,7 +41,7 @@ def extra_files(
             diagnostics.append(refusal.diagnostic)
     files = {
         "ffi.rs": render_ffi(operator, able, module),
-        "_bindings.py": render_bindings(operator, able),
+        "_bindings.py": render_bindings(operator, able, left_out),
         "host.py": render_host(source_text, {abi.kernel for abi in able}, package=package, source=source),
     }
     return ExtraFiles(render_operator_modules(operator) | files, tuple(diagnostics))

@@ -96,6 +96,7 @@ def build(root: Path, environment: Mapping[str, str] | None = None) -> Built:
     with _locked(root):
         built = not is_fresh(root)
         if built:
+            _refuse_deleted(root)
             known = digest(root)
             made = _cargo(root, _environment() if environment is None else environment)
             _install(made, root / NAME)
@@ -115,6 +116,17 @@ def _locked(root: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _refuse_deleted(root: Path) -> None:
+    """Raise BuildError where an operator's folder was deleted."""
+    library = root / "src" / "lib.rs"
+    named = _PATH.findall(library.read_text(encoding="utf-8")) if library.is_file() else []
+    gone = [(library.parent / path).parent.resolve() for path in named if not (library.parent / path).is_file()]
+    if gone:
+        raise BuildError(
+            f"{', '.join(map(str, gone))} was deleted: `transpile build {root}` makes the library without it"
+        )
 
 
 def _cargo(root: Path, environment: Mapping[str, str]) -> Path:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from . import library as _library
 from .arrays import Description, describe
 from .dtypes import BY_NAME
-from .errors import ArgumentError, DeviceError, DTypeError, GridError, HintError, RankError
+from .errors import ArgumentError, DeviceError, DTypeError, GridError, HintError, LibraryError, RankError
 from .fast import Launch
 
 _TENSOR = struct.Struct("=Q8q8qiiii")
@@ -59,7 +59,10 @@ _ROLES = {Array: "a", Scalar: "s", Constant: "c", List: "l"}
 
 
 class Kernel:
-    """A kernel in the library. Stands where host code had a ``ct.kernel``."""
+    """A kernel in the library. Stands where host code had a ``ct.kernel``.
+
+    ``left_out`` says why the library doesn't have it, which a launch raises then.
+    """
 
     def __init__(
         self,
@@ -68,8 +71,10 @@ class Kernel:
         parameters: Sequence[Parameter],
         decorated: Sequence[str] = (),
         library: _library.Library = _library.DEFAULT,
+        left_out: str = "",
     ) -> None:
         self.symbol, self.name, self.parameters = symbol, name, tuple(parameters)
+        self._left_out = left_out
         self.hints: dict[str, Any] = {}
         self._decorated = frozenset(decorated)
         self._library = library
@@ -103,7 +108,7 @@ class Kernel:
                 raise HintError(
                     f"the hint `{name}` stands in the source of {self.name}: it can be changed, not removed"
                 )
-        other = Kernel(self.symbol, self.name, self.parameters, tuple(self._decorated), self._library)
+        other = Kernel(self.symbol, self.name, self.parameters, tuple(self._decorated), self._library, self._left_out)
         other.hints = {**self.hints, **hints}
         return other
 
@@ -137,6 +142,8 @@ class Kernel:
 
     def _call(self, stream: Any, grid: Sequence[int], args: Sequence[Any], flags: int) -> int:
         """Pack a call and make it; returns the device."""
+        if self._left_out:
+            raise LibraryError(self._left_out)
         if len(args) != len(self.parameters):
             raise ArgumentError(f"{self.name} takes {len(self.parameters)} arguments, {len(args)} were given")
         handle = stream_handle(stream)

@@ -29,6 +29,10 @@ def install() -> tuple[str, ...]:
     for name, origin in _operators():
         if name in _installed:
             continue
+        left_out = getattr(importlib.import_module(f"{package}.{name}._bindings"), "LEFT_OUT", "")
+        if left_out:
+            warnings.warn(f"operator {name} isn't available with {BACKEND}: {left_out}", stacklevel=2)
+            continue
         try:
             _installed[name] = originals[origin] = importlib.import_module(f"{package}.{name}.host")
         except (ImportError, RuntimeError) as exc:
