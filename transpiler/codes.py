@@ -102,6 +102,10 @@ _OWN: dict[str, Code] = {
                   "the kernel without the construct."),
     "E0304": Code("64-bit indices", "An array is indexed with int64, which has no translation yet. It became a Hole.",
                   "Use arrays whose sizes and strides fit in 32 bits."),
+    "E0305": Code("an array chosen at run time", "A name is one array (or list of arrays, or view) or another, "
+                  "depending on a branch or on the iteration of a loop. In cutile 0.5 neither hands out arrays. It "
+                  "became a Hole, where the name is used.", "Put the accesses into the branches, give each array its "
+                  "own name, or choose between the tiles that are loaded."),
     "E0311": Code("a loop over something else than a range", "Only `for i in range(...)`, and ct.static_iter over "
                   "items that are known, has a translation. It became a Hole.", "Loop over range(...), or over a tuple "
                   "in ct.static_iter."),

@@ -92,7 +92,8 @@ class SourceFile:
         """Module-level names that a function changes through a ``global`` statement."""
         if "global " not in self.text:
             return frozenset()
-        return frozenset(name for n in ast.walk(self.tree) if isinstance(n, ast.Global) for name in n.names)
+        functions = (n for n in ast.walk(self.tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
+        return frozenset(name for function in functions for name in _changed_by(function))
 
     @cached_property
     def _extents(self) -> list[tuple[int, int]]:
@@ -140,6 +141,27 @@ def first_line(node: ast.stmt) -> int:
     """The line on which a statement starts, its decorators included."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(d.lineno for d in decorators)])
+
+
+def _changed_by(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """The names that a function declares ``global`` and binds."""
+    declared: set[str] = set()
+    bound: set[str] = set()
+    for node in (inner for statement in function.body for inner in ast.walk(statement)):
+        match node:
+            case ast.Global(names=names):
+                declared.update(names)
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                bound.add(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                bound.add(name)
+            case ast.alias():
+                bound.add((node.asname or node.name).partition(".")[0])
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                bound.add(name)
+            case ast.MatchMapping(rest=str(name)):
+                bound.add(name)
+    return declared & bound
 
 
 def _parse_piece(lines: list[str], offset: int, file: str) -> Piece:

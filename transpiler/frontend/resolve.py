@@ -144,7 +144,9 @@ class Workspace:
         binding = _only_binding(bindings)
         if binding is None and len(bindings) == 1:
             return hir.Unsupported("E0230", f"the name `{name}`, which {source.display} binds under a condition")
-        if binding is None or name in source.changed:
+        if name in source.changed:
+            return hir.Unsupported("E0230", f"the name `{name}`, which a function of {source.display} changes")
+        if binding is None:
             return hir.Unsupported("E0230", f"the name `{name}`, which {source.display} binds in several places")
         if binding.kind == "import":
             return self._import(binding, depth)

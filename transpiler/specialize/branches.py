@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 from transpiler.ir.tir import Block, Op, Value, walk
 from transpiler.ir.types import DType, TileTy, sizes
+from transpiler.specialize.arrays import chosen
 from transpiler.specialize.blocks import Into, agreed, handed_out, numeric, replaced, typed
 from transpiler.specialize.builder import Builder
-from transpiler.specialize.values import Const, DTypeVal, HoleVal, TupleVal, Undefined, Val, describe
+from transpiler.specialize.values import Const, DTypeVal, HoleVal, TupleVal, Undefined, Val
 
 
 def emit_if(
@@ -69,7 +70,7 @@ class _Merger:
             return a
         if isinstance(a, DTypeVal) and isinstance(b, DTypeVal) and self.ev.same_dtype(a.dtype, b.dtype):
             return a
-        return Undefined(f"it is {describe(a)} in one branch and {describe(b)} in the other")
+        return chosen(a, b)
 
     def _unchanged(self, v: Value) -> Val:
         """The value that both sides have anyway; who uses it needs the branch, and doesn't see through it."""

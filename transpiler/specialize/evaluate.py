@@ -66,6 +66,13 @@ def external_dtype(name: str) -> DType | None:
     return None
 
 
+_PYTHON = frozenset({"cuda.tile.static_eval"})
+"""Functions whose argument is any Python, not that of kernels: what of it has no mapping says nothing."""
+
+Reads = dict[tuple[int, str, int], tuple[Val, Span]]
+"""What names of a function were read as, and where first; by its depth, the name and the value's identity."""
+
+
 class Evaluator(Builder):
     """State of one specialization: the builder, the program, the scopes and the Holes met."""
 
@@ -85,6 +92,7 @@ class Evaluator(Builder):
         self.sites = 0
         self.opaque = False  # was a whole statement unmapped?
         self.depth = 0
+        self.reads: Reads = {}
         self.arms = 0  # branches of the current function that the current statement is in
         self.function: tuple[str, str] | None = None
         self.once: frozenset[tuple[str, str]] = frozenset()  # functions to specialize as a loop that runs once
@@ -134,8 +142,18 @@ class Evaluator(Builder):
         if isinstance(v, HoleVal):
             raise HoleError("", "", self.span, silent=True)
         if isinstance(v, Undefined):
+            self._usable(v, f"`{name}` can't be used here: ")
             self.refuse(f"`{name}` can't be used here: {v.reason}")
+        if not isinstance(v, Value):
+            self.reads.setdefault((self.depth, name, id(v)), (v, self.span))
         return v
+
+    def _usable(self, v: Val, what: str = "") -> None:
+        """Refuse what can't be a value in cutile, as a Hole where it is used."""
+        if isinstance(v, Undefined) and v.code:
+            from transpiler.specialize.arrays import HELP
+
+            raise HoleError(v.code, f"{what}{v.reason}", self.span, HELP)
 
     def _global(self, e: hir.Global) -> Val:
         if (f := self.program.function(e)) is not None:
@@ -228,6 +246,7 @@ class Evaluator(Builder):
         kind = {Value: "Tile", ArrayVal: "Array", TiledViewVal: "TiledView", TupleVal: "Tuple"}.get(type(v))
         if isinstance(v, HoleVal):
             raise HoleError("", "", self.span, silent=True)
+        self._usable(v)
         if isinstance(v, Ref):
             return self.external(f"{v.name}.{name}")
         if isinstance(v, Const) and isinstance(v.value, (bool, int, float)):
@@ -259,8 +278,14 @@ class Evaluator(Builder):
 
     def _call(self, e: hir.Call, env: Env) -> Val:
         f = self.eval(e.func, env)
-        args = self._items(e.args, env, self._argument)
-        kwargs = {k: self._argument(a, env) for k, a in e.kwargs}
+        try:
+            args = self._items(e.args, env, self._argument)
+            kwargs = {k: self._argument(a, env) for k, a in e.kwargs}
+        except HoleError:
+            if isinstance(f, Ref) and f.name in _PYTHON:
+                self.span = e.span
+                return self.call_rule(f.name, (), {})
+            raise
         self.span = e.span if e.span.line else self.span
         if (given := _unmapped(args, kwargs)) is not None and not isinstance(f, Ref | BoundMethod):
             raise HoleError(given.code, f"{given.what} has no mapping", given.span)
@@ -285,6 +310,8 @@ class Evaluator(Builder):
                 return self.call_rule("cuda.tile.dtype_constructor", (DTypeVal(dtype), *args), kwargs)
             case Func(function):
                 return self.call_helper(function, args, kwargs)
+            case HoleVal():
+                raise HoleError("", "", self.span, silent=True)
             case _:
                 self.hole("E0301", f"calling {describe(f)} has no mapping")
 
@@ -292,6 +319,8 @@ class Evaluator(Builder):
         """Find the row and apply it."""
         if any(isinstance(a, HoleVal) for a in (*args, *kwargs.values())):
             raise HoleError("", "", self.span, silent=True)
+        for a in (*args, *kwargs.values()):
+            self._usable(a)
         row = self.table.find(name, args)
         if (given := _unmapped(args, kwargs)) is not None and (row is None or row.status == "exact"):
             return unmapped(self, given.code, f"{given.what} in a call of `{name}` has no mapping", name, args, kwargs)

@@ -15,8 +15,9 @@ from transpiler.ir import hir
 from transpiler.ir import symbolic as sy
 from transpiler.ir.tir import Block, Op, Value, walk
 from transpiler.ir.types import BOOL, TileTy, sizes
+from transpiler.specialize.arrays import leaves_of, rebound
 from transpiler.specialize.blocks import RETVAL, BeforeEnd, Nested, agreed, assigned, blocks_of, handed_out, numeric
-from transpiler.specialize.evaluate import Env, Evaluator
+from transpiler.specialize.evaluate import Env, Evaluator, Reads
 from transpiler.specialize.values import Const, HoleError, HoleVal, RangeVal, TupleVal, Undefined, Val, describe
 
 Exit = Literal["fall", "continue", "break", "return"]
@@ -51,6 +52,7 @@ class LoopFrame:
     names: tuple[str, ...]
     parent: LoopFrame | None
     jumps: list[Jump] = field(default_factory=list)
+    reads: Reads = field(default_factory=dict)
 
     @property
     def counted(self) -> bool:
@@ -82,13 +84,17 @@ Run = Callable[[Evaluator, Sequence[hir.Stmt], Env, "LoopFrame | None"], Outcome
 
 @dataclass
 class _Carried:
-    """A name that a loop may carry: one entry a tile leaf; ``shape`` is what is rebuilt after the loop."""
+    """A name that a loop may carry: one entry a tile leaf; ``shape`` is what is rebuilt after the loop.
+
+    ``inside`` is what it is where an iteration begins.
+    """
 
     name: str
     init: Val
     params: list[Value]
     inits: list[Value]
     shape: Val
+    inside: Val = field(default_factory=HoleVal)
 
 
 def evaluate_loop(ev: Evaluator, s: hir.For | hir.While, env: Env, parent: LoopFrame | None, run: Run) -> Value | None:
@@ -122,13 +128,15 @@ def _loop(
     trailing, ev.pending_trailing = ev.pending_trailing, None
     body_env: Env = dict(env)
     for c in carried:
-        body_env[c.name] = _rebuild(c.init, iter(c.params)) if c.params else c.init
+        body_env[c.name] = c.inside = _rebuild(c.init, iter(c.params)) if c.params else c.init
     body_env |= {v.hint: v for v in leading}
     span, statement = ev.span, ev.statement
+    before, ev.reads = ev.reads, {}
     with Nested(ev) as block:
         begins = not isinstance(s, hir.While) or _while_head(ev, s, body_env, frame)
         outcome = run(ev, s.body, body_env, frame) if begins else Outcome("break")
         frame.leave(ev, block, outcome, body_env)
+    frame.reads, ev.reads = ev.reads, before | ev.reads
     ev.span, ev.statement, ev.pending_comments, ev.pending_trailing = span, statement, comments, trailing
     return _close_loop(ev, env, frame, bounds, leading, carried, block)
 
@@ -190,6 +198,10 @@ def _close_loop(
         if any(map(_unmapped, finals)):  # of what type it is, only the construct without a mapping knows
             unchanged.update(zip(c.params, c.inits, strict=True))
             env[c.name] = HoleVal()
+            continue
+        if (array := rebound(ev, c.name, c.init, c.inside, finals, frame.reads)) is not None:
+            unchanged.update(zip(c.params, c.inits, strict=True))
+            env[c.name] = array
             continue
         leaves = _loop_leaves(ev, c, frame, block)
         if leaves is None:
@@ -327,20 +339,12 @@ def _leaves_at(ev: Evaluator, c: _Carried, final: Val, jump: Op, block: Block) -
 
 
 def _typed_leaves(ev: Evaluator, v: Val, types: list[object]) -> Iterator[Value]:
-    for item, ty in zip(_items(v), types, strict=False):
+    numbers = (leaf for leaf in leaves_of(v) if numeric(leaf))  # what else is in a tuple isn't rebound
+    for item, ty in zip(numbers, types, strict=False):
         if isinstance(item, Const) and isinstance(ty, TileTy):
             yield ev.number(item, ty.dtype, item.sym)
         else:
             yield ev.tile(item)
-
-
-def _items(v: Val) -> Iterator[Val]:
-    """What is in a tuple and in the tuples in it."""
-    if isinstance(v, TupleVal):
-        for item in v.items:
-            yield from _items(item)
-    else:
-        yield v
 
 
 def _check_unused(ev: Evaluator, c: _Carried, block: Block) -> None:

@@ -160,9 +160,10 @@ class TextVal:
 
 @dataclass(frozen=True)
 class Undefined:
-    """A name without a usable value here; using it is an error with this reason."""
+    """A name without a usable value here; using it is an error with this reason, or a Hole where it has a code."""
 
     reason: str
+    code: str = ""
 
 
 @dataclass(frozen=True)
@@ -212,5 +213,13 @@ def describe(value: Val) -> str:
             return f"the list of arrays {value.root}"
         case Undefined():
             return f"undefined ({value.reason})"
+        case TiledViewVal():
+            return f"a view of {describe(value.array)}"
         case _:
-            return type(value).__name__
+            return _PHRASES[type(value)]
+
+
+_PHRASES: dict[type[Val], str] = {
+    BoundMethod: "a method", SliceVal: "a slice", IndexSliceVal: "a slice", RangeVal: "a range", TextVal: "a string",
+    HoleVal: "something that has no mapping", Unmapped: "something that has no mapping",
+}  # fmt: skip
