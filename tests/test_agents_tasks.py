@@ -81,7 +81,8 @@ UNFILLABLE = {
         "print(i, ct.bid(1))" + STORE, ("the reference makes `print_tko` of it", "print each by itself", RAISE)
     ),
     "a call that is known while compiling": Unfillable(
-        "tile = tile * ct.static_eval(len([n for n in range(N)]))" + STORE, ("`cuda.tile.static_eval` isn't supported", RAISE)
+        "tile = tile * ct.static_eval(len([n for n in range(N)]))" + STORE,
+        ("`cuda.tile.static_eval` isn't supported", RAISE),
     ),
     "an expression": Unfillable(
         "t = tuple(tile * k for k in ct.static_iter((1, 2)))\nct.store(y, index=(0,), tile=t[0])",
