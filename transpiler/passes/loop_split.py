@@ -69,7 +69,7 @@ def _candidates(inside: Inside) -> list[_Split]:
         predicate = compare.attrs["predicate"]
         bound, predicate = (b, predicate) if a is induction else (a, _FLIP.get(predicate, predicate))
         compares = induction in (a, b) and predicate in _PLAN and inside.before(bound)
-        if compares and inside.at_top(op) and inside.at_top(compare):
+        if compares and op in inside.at_top and compare in inside.at_top:
             out.append(_Split(op, predicate, bound))
     return out
 

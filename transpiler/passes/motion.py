@@ -19,6 +19,8 @@ class Motion:
     """Which operations of a kernel may move; tokens must have been threaded."""
 
     def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._of_calls: dict[CallSite, set[Op]] = {}
         self._busy: set[CallSite] = set()  # calls that are loops to the reference, and stay where they are
         self.parents: dict[Op, Op] = {}
         for op in walk(kernel.body):
@@ -45,16 +47,25 @@ class Motion:
         call = op.site if op.returns or op.attrs.get("parameter") else op.result_of
         return isinstance(call, CallSite) and call.once and call in self._busy
 
-    def invariant(self, op: Op, call: CallSite) -> bool:
-        """Does an operation in a helper function depend on nothing that stays there?"""
-        return self.harmless(op) and call not in carriers(op) and all(self._before(v, call) for v in free(op))
+    def _invariant(self, call: CallSite) -> set[Op]:
+        """The operations in a helper function that depend on nothing that stays there."""
+        if call not in self._of_calls:
+            self._of_calls[call] = found = set[Op]()
+            inside = {op for op in walk(self._kernel.body) if op.site is not None and op.site.within(call)}
+            params = {p for op in inside for region in op.regions for p in region.params}
+            for op in walk(self._kernel.body):  # what is used is defined earlier
+                if op in inside and self.harmless(op) and call not in carriers(op):
+                    used = (v for v in free(op) if v in params or v.op in inside)
+                    if all(v.op in found for v in used):
+                        found.add(op)
+        return self._of_calls[call]
 
     def may_leave_branch(self, op: Op) -> bool:
         """Does an operation stand in a branch only because the other one returns from a helper function?"""
         if op.opcode == "assume":
             return True
         call = op.follows_return
-        return call is not None and self._in_no_branch(self.parents[op], call) and self.invariant(op, call)
+        return call is not None and self._in_no_branch(self.parents[op], call) and op in self._invariant(call)
 
     def place(self, op: Op, beside: Op) -> None:
         """Note that an operation stands beside another one now."""
@@ -68,12 +79,6 @@ class Motion:
         if parent is None or parent.opcode != "if" or parent.site is None or not parent.site.within(call):
             return True
         return op.follows_return is not None and self._in_no_branch(parent, call)
-
-    def _before(self, v: Value, call: CallSite) -> bool:
-        """Is a value the same before the function is called?"""
-        if v.op is None or v.op.site is None or not v.op.site.within(call):
-            return True
-        return self.invariant(v.op, call)
 
 
 def _is_load(op: Op) -> bool:
@@ -116,20 +121,21 @@ class Inside:
         self.parents: dict[Op, Op] = {}
         for op in walk(self.body):
             self.parents.update((inner, op) for region in op.regions for inner in region.ops)
-
-    def at_top(self, op: Op) -> bool:
-        """Does it stand at the top of the body, or is it moved there?"""
-        if op in self.body.ops and not op.runs_once_in(self.loop):
-            return True
-        return self._moves(op) and all(
-            v not in self.values or v in self.body.params or (v.op is not None and self.at_top(v.op)) for v in free(op)
-        )
+        self.at_top: set[Op] = set()
+        """The operations that stand at the top of the body, or are moved there."""
+        self._before: set[Op] = set()
+        own = {op for op in self.body.ops if not op.runs_once_in(loop)}
+        for op in walk(self.body):  # what is used is defined earlier
+            moves = self._moves(op)
+            used = [v for v in free(op) if v in self.values] if moves else []
+            if moves and all(v.op in self._before for v in used):
+                self._before.add(op)
+            if op in own or (moves and all(v in self.body.params or v.op in self.at_top for v in used)):
+                self.at_top.add(op)
 
     def before(self, v: Value) -> bool:
         """Is it defined before the loop, or moved there?"""
-        if v not in self.values:
-            return True
-        return v.op is not None and self._moves(v.op) and all(map(self.before, free(v.op)))
+        return v not in self.values or v.op in self._before
 
     def _moves(self, op: Op) -> bool:
         """May it be moved, and is it in no branch?"""
