@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from fuzz import arith, cast, control, index, math_, memory, mma, reduce, shape, views
+from fuzz import arith, cast, control, flow, index, math_, memory, mma, reduce, shape, views
 from fuzz.draw import Draw
 from fuzz.families import Producer
 from fuzz.kernel import Kernel
@@ -35,8 +35,8 @@ def rows() -> tuple[Rule, ...]:
 
 
 def focuses() -> tuple[str, ...]:
-    """What a kernel can be about: every row, every construct."""
-    return (*(row.key for row in rows()), *CONSTRUCTS)
+    """What a kernel can be about: every row, every construct, and control flow."""
+    return (*(row.key for row in rows()), *CONSTRUCTS, *flow.FOCUSES)
 
 
 def step(w: Writer) -> None:
@@ -62,6 +62,8 @@ def _use(w: Writer, row: Rule) -> None:
 @st.composite
 def kernels(draw: st.DrawFn, focus: str) -> Kernel:
     """Well-typed kernels with a use of a row or construct; the reference takes most of them."""
+    if focus in flow.FOCUSES:
+        return flow.kernel(Draw(draw))
     w = Writer(Draw(draw))
     if w.draw.chance(15):
         w.hints["occupancy"] = str(w.draw.number(1, 4))
