@@ -244,13 +244,15 @@ def _return(
 ) -> Outcome:
     """At least one side returns; what follows moves into the other one."""
     going = next((a for a in arms if a.outcome.exit == "fall"), None)
+    if going is not arms[0]:  # what the other side does is what follows, as in the reference compiler
+        for op in arms[1].block.ops:
+            op.follows_return = ev.site
     if going is not None:
         span, statement, own = ev.span, ev.statement, len(going.block.ops)
         with Into(ev, going.block):
             outcome = run(ev, rest, going.env, None)
         ev.span, ev.statement = span, statement
-        # The side that goes on is what follows, as in the reference compiler, if it is the second one.
-        for op in going.block.ops[own if going is arms[0] else 0 :]:
+        for op in going.block.ops[own:]:
             op.follows_return = ev.site
         if outcome.exit == "fall":
             if ev.arms and ev.function is not None:
