@@ -8,7 +8,7 @@ whose index is the induction variable doesn't wait for the stores of earlier ite
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -166,9 +166,9 @@ class _Pass:
         body = op.regions[0]
         effects = self.effects[id(body)]
         inside, after = tokens.fork(), tokens.fork()
+        self._note_carried(op, tokens, set(effects.keys()).__contains__)
         for key in effects.keys():  # noqa: SIM118
             op.operands += (tokens[key],)
-            self._note_carried(key, op, tokens[key])
             inside[key] = Value(TOKEN, _name(key))
             body.params.append(inside[key])
             after[key] = Value(TOKEN, _name(key), op)
@@ -211,25 +211,27 @@ class _Pass:
         return out
 
     def _input(self, key: Key, op: Op, tokens: _Tokens, out: list[Op]) -> Value:
-        wanted = [tokens[key]]
-        for other, token in tokens.items():
-            joins = (
+        def waits_for(other: Key) -> bool:
+            return (
                 other == ACQUIRE
                 or (op.attrs.get("ordering") in _RELEASES and other.role == "op")
                 or (other.role == key.role and self._overlap(other.group, key.group))
             )
-            if joins and token not in wanted:
+
+        wanted = [tokens[key]]
+        for other, token in tokens.items():
+            if waits_for(other) and token not in wanted:
                 wanted.append(token)
-                self._note_carried(other, op, token)
-        self._note_carried(key, op, tokens[key])
+        self._note_carried(op, tokens, waits_for)
         return wanted[0] if len(wanted) == 1 else _join(op, wanted, out)
 
-    def _note_carried(self, key: Key, op: Op, token: Value) -> None:
-        """Note the calls around an access that carry the token that it waits for."""
+    def _note_carried(self, op: Op, tokens: Mapping[Key, Value], waits_for: Callable[[Key], bool]) -> None:
+        """Note the calls around an operation that carry a token that it waits for, as they got it."""
         for call in op.site.calls() if op.site is not None else ():
-            from_outside = token.op is None or token.op.site is None or not token.op.site.within(call)
-            if call.once and from_outside and key in self.calls[call].keys():  # noqa: SIM118
-                op.carried_by |= {call}
+            for key in self.calls[call].keys() if call in self.calls else ():
+                last = tokens[key].op if key in tokens else None
+                if waits_for(key) and (last is None or last.site is None or not last.site.within(call)):
+                    op.carried_by |= {call}
 
     def _overlap(self, a: str, b: str) -> bool:
         return a == b or ANY in (a, b) or bool(self.groups.get(a, frozenset()) & self.groups.get(b, frozenset()))
