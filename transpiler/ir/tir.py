@@ -159,6 +159,7 @@ class Op:
     follows_return: CallSite | None = None  # it stands in a branch because the other one returns from this call
     returns: bool = False  # a branch in which a helper function returns
     result_of: Origin | None = None
+    is_body: bool = False  # a loop that is the kernel's body, because a branch in a branch leaves it
     carried_by: frozenset[CallSite] = frozenset()  # the calls whose loops carry a token that it waits for
 
     def calls(self) -> Iterator[CallSite]:

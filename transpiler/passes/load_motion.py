@@ -43,7 +43,8 @@ def _visit(block: Block, motion: Motion, waited_for: set[Op]) -> None:
     for op in list(block.ops):
         for region in op.regions:
             _visit(region, motion, waited_for)
-        for region in op.regions if op.opcode in ("for", "loop", "if") else ():
+        loops = op.opcode in ("for", "loop", "if") and not op.is_body  # to the reference a kernel's body is no loop
+        for region in op.regions if loops else ():
             at = block.ops.index(op)
             block.ops[at:at] = moved = _taken_out(op, region, motion, waited_for)
             for each in moved:  # it stands where the loop or branch stands now

@@ -223,6 +223,7 @@ def _close_loop(
     block.params = params
     op = ev.emit("for" if frame.kind == "for" else "loop", (*bounds, *inits), [v.ty for v in inits])
     op.regions = (block,)
+    op.is_body = frame.kind == "once" and ev.site is None
     for r, p in zip(op.results, params[len(leading) :], strict=True):
         r.hint = p.hint
     for c, first in after:

@@ -143,6 +143,13 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
         rw.negated_condition,
     ),
     Equivalence(
+        "conditions-in-turn",
+        "What is executed where `a and b` holds is executed where b holds, inside of where a does; the same for the "
+        "side on which `a or b` doesn't hold.",
+        ("branch",),
+        rw.conditions_in_turn,
+    ),
+    Equivalence(
         "join-normal-form",
         "join_tokens is the union of what its operands wait for: order, nesting and duplicates don't matter, a fresh "
         "token adds nothing, nor does a token that another operand already happens after (waits-for is transitive).",

@@ -330,6 +330,19 @@ def negated_condition(numbering: Numbering, key: int, args: tuple[int, ...]) -> 
     return None if inner is None else numbering.cons(BRANCH[key != BRANCH[True]], (args[0], inner))
 
 
+def conditions_in_turn(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:
+    """Make two branches, one in the other, of one on a choice of which one side never leads there."""
+    context, condition = args
+    if numbering.form(condition).name != "gamma":
+        return None
+    first, then, orelse = numbering.args(condition)
+    elsewhere = FALSE if key == BRANCH[True] else TRUE
+    for taken, side, other in ((True, then, orelse), (False, orelse, then)):
+        if other >= 0 and side >= 0 and numbering.definitions[other][0] == elsewhere:
+            return numbering.cons(key, (numbering.cons(BRANCH[taken], (context, first)), side))
+    return None
+
+
 def _negated(numbering: Numbering, condition: int) -> int | None:
     """Return c where ``condition`` is ``c xor true`` or a choice of false where c holds, true elsewhere."""
     form, args = numbering.form(condition), numbering.args(condition)
