@@ -11,7 +11,7 @@ from transpiler.rules import arith
 from transpiler.rules.atomics import cast_update, mode_of
 from transpiler.rules.common import array_arg, axis_arg
 from transpiler.rules.index import base_of, dim_of, index_dtype, stride_of
-from transpiler.rules.memory import U64, Access, index_of, load_tile, padding_of, store_tile, view
+from transpiler.rules.memory import U64, Access, aligned_stride, index_of, load_tile, padding_of, store_tile, view
 from transpiler.rules.registry import Rule
 from transpiler.specialize.evaluate import Evaluator
 from transpiler.specialize.values import ArrayVal, Const, DTypeVal, TiledViewVal, TupleVal, Val, const, describe
@@ -99,16 +99,28 @@ def _slice(ev: Evaluator, array: Val, axis: Val, start: Val, stop: Val) -> Array
         ev.refuse("a slice's bounds must not be negative")
     first = ev.tile(start, "start")
     size = arith.arithmetic(ev, "sub", stop, start)
-    offset = ev.tile(arith.arithmetic(ev, "mul", first, stride_of(ev, a, at)))
+    strides = _stated_strides(ev, a)
+    offset = ev.tile(arith.arithmetic(ev, "mul", first, strides[at]))
     pointer = ev.value("offset", (base_of(ev, a), ev.astype(offset, U64)), PtrTy(a.dtype), array=a.root)
-    return _resized(ev, a, at, pointer, size)
+    return _resized(ev, a, at, pointer, size, strides)
+
+
+def _stated_strides(ev: Evaluator, a: ArrayVal) -> tuple[Value, ...]:
+    """The strides of an array that is sliced, with what is stated of them in views of it (see `viewed`)."""
+    strides = [stride_of(ev, a, i) for i in range(a.rank)]
+    ones = [i for i in range(a.rank) if a.static_dims[i] == 1]
+    if not a.sizes and any(a.static_strides[i] == 1 for i in ones):
+        for i in ones:
+            if a.static_strides[i] is None:
+                strides[i] = aligned_stride(ev, strides[i], a.dtype, a.root)
+    return tuple(strides)
 
 
 def _known(v: Val) -> int | None:
     return v.value if isinstance(v, Const) and isinstance(v.value, int) else None
 
 
-def _resized(ev: Evaluator, a: ArrayVal, axis: int, pointer: Value, size: Val) -> ArrayVal:
+def _resized(ev: Evaluator, a: ArrayVal, axis: int, pointer: Value, size: Val, strides: tuple[Value, ...]) -> ArrayVal:
     """The array at another base pointer with another size along ``axis``, which no size below 0 can be."""
     known = ev.known(size) if isinstance(size, Value) else size if isinstance(size, Const) else None
     static = None if known is None else ev.decide(known)
@@ -119,7 +131,7 @@ def _resized(ev: Evaluator, a: ArrayVal, axis: int, pointer: Value, size: Val) -
         made = ev.value("assume", (made,), ev.type_of(made), lower=0)
     static_dims = tuple(static if i == axis else d for i, d in enumerate(a.static_dims))
     dims = (made if i == axis else dim_of(ev, a, i) for i in range(a.rank))
-    sizes = (*dims, *(stride_of(ev, a, i) for i in range(a.rank)))
+    sizes = (*dims, *strides)
     statics = (*static_dims, *a.static_strides)
     dynamic = (v for v, static in zip(sizes, statics, strict=True) if static is None)
     tensor = ev.value("make_tensor", (pointer, *dynamic), TensorTy(a.dtype, a.rank), array=a.root, static=statics)
