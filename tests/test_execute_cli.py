@@ -112,6 +112,10 @@ def test_a_counterexample_is_printed(vadd: Written, capsys: pytest.CaptureFixtur
     assert (status, check["verdict"]) == (1, "differs")
     assert codes(check) == [("E0701", "error"), ("E0708", "error")]
     assert "inputs:    a 1, b 1, c 1, grid 1x1x1, plain values" in err
+    rows = check["diagnostics"]
+    assert isinstance(rows, list)
+    line = Path("kernels.py").read_text().splitlines()[8]
+    assert {(row["line"], row["column"]) for row in rows} <= {(9, line.index(at) + 1) for at in ("ct.store", "x + y")}
     assert "element:   c[0]" in err and "kernels.py:9" in err and "kernels/kernel.rs:" in err
 
 

@@ -398,7 +398,7 @@ def _difference(difference: Difference, rust: RustText, task: CheckTask) -> Diag
 
 def _where(difference: Difference, rust: RustText, task: CheckTask) -> Span:
     if difference.reference_loc is not None:
-        return Span(*difference.reference_loc)
+        return difference.reference_loc.in_python
     if difference.ours_loc is not None:
         return rust.python_span(difference.ours_loc.line, difference.ours_loc.column)
     return task.place

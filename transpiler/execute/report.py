@@ -73,7 +73,7 @@ def _difference(found: Counterexample, code: str, sides: Sides, place: Span) -> 
         rows.append(at.message)
     span = place
     if at.reference_op is not None and (loc := sides.reference.location(at.reference_op)) is not None:
-        span = Span(*loc)
+        span = loc.in_python
     elif at.ours_op is not None and (loc := sides.ours.location(at.ours_op)) is not None:
         span = sides.python(loc)
     help_text = "if kernel.rs was changed by hand, look at the change; otherwise please report this"
@@ -109,6 +109,6 @@ def _span(one: SideFinding, sides: Sides, place: Span) -> Span:
     if one.finding.loc is None:
         return place
     if one.side == "reference":
-        return Span(*one.finding.loc)
+        return one.finding.loc.in_python
     spans = [sides.python(loc) for loc in one.finding.callers]
     return next((span for span in spans if span.file == place.file), sides.python(one.finding.loc))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from transpiler.diagnostics import Span
+from transpiler.diagnostics import NO_SPAN, Span
 from transpiler.ir.construct import Construct, RaisedCall
 from transpiler.ir.tir import RAISED, Value
 from transpiler.ir.types import PtrTy, TileTy, sizes
@@ -61,9 +61,8 @@ class HoleRaiser:
         for op in region.ops:
             place = self.entry.location(op)
             if not op.regions or op.name in ("reduce", "scan"):
-                if place is not None and (place.file, place.line, place.column + 1) == (
-                    span.file, span.line, span.column
-                ):  # fmt: skip
+                here = place.in_python if place is not None else NO_SPAN
+                if (here.file, here.line, here.column) == (span.file, span.line, span.column):
                     yield op
             else:
                 for inner in op.regions:
@@ -86,7 +85,7 @@ class HoleRaiser:
         if place is None or place.file != span.file:
             return False
         end = (span.end_line or span.line, span.end_column or span.column + 1)
-        return (span.line, span.column) <= (place.line, place.column + 1) < end
+        return (span.line, span.column) <= (place.line, place.in_python.column) < end
 
     def _fitting(
         self, found: Sequence[TileOp], operands: Sequence[Value], span: Span

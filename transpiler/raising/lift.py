@@ -47,7 +47,7 @@ class Lifter:
         from transpiler.raising import accesses, reductions, regions
 
         place = self.entry.location(op)
-        self.span = Span(place.file, place.line, place.column + 1) if place is not None else NO_SPAN
+        self.span = place.in_python if place is not None else NO_SPAN
         handlers = SPECIAL | accesses.HANDLERS | regions.HANDLERS | reductions.HANDLERS
         handler = handlers.get(op.name)
         try:

@@ -26,6 +26,11 @@ class Loc(NamedTuple):
     line: int
     column: int
 
+    @property
+    def in_python(self) -> Span:
+        """The place in the author's source, for what cuda-tile wrote: its columns begin at 0."""
+        return Span(self.file, self.line, self.column + 1)
+
 
 @dataclass(frozen=True, eq=False)
 class Form:
