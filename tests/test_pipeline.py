@@ -212,3 +212,40 @@ def test_translating_without_overrides_loads_nothing_of_raising() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+_SAID_ONCE = """\
+import cuda.tile as ct
+
+FACTOR = 3
+
+
+def make(k):
+    def scaled(t):
+        return t * k
+    return scaled
+
+
+triple = make(3.0)
+
+
+@ct.kernel
+def closure(a):
+    ct.store(a, 0, triple(ct.load(a, 0, (16,))))
+
+
+@ct.kernel
+def reads_global(a):
+    global FACTOR
+    ct.store(a, 0, FACTOR)
+"""
+
+
+@pytest.mark.parametrize(("kernel", "code"), [("closure", "E0232"), ("reads_global", "E0239")])
+def test_what_follows_from_a_hole_is_not_told(tmp_path: Path, kernel: str, code: str) -> None:
+    path = tmp_path / "pick.py"
+    path.write_text(_SAID_ONCE)
+    one = Specialization(name="a", params={"a": ArraySpec(dtype="float32", ndim=1)})
+    made = translate(path, one, kernel=kernel)
+    (check,) = made.plan.kernels[0].entries[0].checks
+    assert check.outcome == "unmapped" and [d.code for d in check.diagnostics] == [code]
