@@ -220,6 +220,8 @@ def test_a_package_goes_before_a_module_as_in_python(write: Write) -> None:
         ("from ... import nothing", "nothing", "E0204"),
         ("import pkg.absent", "pkg.absent.f", "E0203"),
         ("import pkg.absent as p", "p.f", "E0204"),
+        ("from not_installed_anywhere import f", "f", "E0204"),
+        ("import not_installed_anywhere", "not_installed_anywhere.f", "E0204"),
         ("from . import gelu", "gelu", "E0253"),
         ("x = 1\nx = 2", "x", "E0230"),
         ("x = 1\ndef f():\n    global x\n    x = 2", "x", "E0230"),
@@ -247,13 +249,21 @@ def test_names_without_a_value(statement: str, name: str, code: str, write: Writ
         ("from math import *", "pow(inf)", "math.pow(math.inf)"),
         ("from cuda.tile import *", "sum(range(int32))", "cuda.tile.sum(builtins.range(cuda.tile.int32))"),
         ("from torch import *", "float32", "torch.float32"),
-        ("from not_installed_anywhere import f", "f", "not_installed_anywhere.f"),
         ("range = ct.arange", "range", "cuda.tile.arange"),
     ],
 )
 def test_external_names(statement: str, text: str, expected: str, write: Write) -> None:
     path = write({"main.py": f"{HEAD}{statement}\n@ct.kernel\ndef k(a):\n    return {text}\n"})
     assert print_expr(kernel_of(path).body[0].value) == expected  # type: ignore[attr-defined]
+
+
+def test_a_module_that_is_not_found_says_where_it_was_looked_for(write: Write) -> None:
+    for name, where in (("main.py", "beside the file"), ("pkg/main.py", "beside the package `pkg`")):
+        path = write({**PACKAGE, name: f"import helpers\n{KERNEL}    return helpers.double(a)\n"})
+        value = kernel_of(path).body[0].value.func  # type: ignore[attr-defined]
+        looked_for = f"helpers.py and helpers/__init__.py {where}, and for an installed package"
+        found = f"the name `helpers.double`, whose module `helpers` isn't found (looked for {looked_for})"
+        assert value.what == found
 
 
 def test_locals_shadow(write: Write) -> None:

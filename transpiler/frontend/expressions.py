@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import libcst as cst
@@ -113,7 +114,8 @@ class ExpressionLowerer:
         span = self.span(node)
         match ref:
             case hir.External(name=name):
-                return hir.External(name, span=span)
+                missing = self._workspace.missing(name)
+                return hir.External(name, span=span) if missing is None else replace(missing, span=span)
             case hir.Unsupported(code=code, what=what):
                 return hir.Unsupported(code, what, span=span)
             case ModuleRef(key=key):

@@ -201,6 +201,17 @@ class Workspace:
             return hir.Unsupported("E0204", f"{what} `{module}`, whose source is not found")
         return external(f"{module}.{name}" if name else module)
 
+    def missing(self, name: str) -> hir.Unsupported | None:
+        """Say that a name's module isn't found, and where it was looked for; None for what is never read."""
+        top, _, rest = name.partition(".")
+        if top in EXTERNAL_ROOTS:
+            return None
+        if self.lookups.package(top) is not None:
+            return hir.Unsupported("E0204", f"the name `{rest}`, whose source is not found in the package `{top}`")
+        where = "beside the file" if self._root == self._folder else f"beside the package `{self._own_top}`"
+        return hir.Unsupported("E0204", f"the name `{name}`, whose module `{top}` isn't found (looked for {top}.py and "
+                               f"{top}/__init__.py {where}, and for an installed package)")  # fmt: skip
+
     def _is_own(self, top: str) -> bool:
         if top == self._own_top or top in EXTERNAL_ROOTS:
             return top == self._own_top
