@@ -191,6 +191,31 @@ def test_merged_shards_are_what_one_run_gives(tmp_path: Path, monkeypatch: pytes
     assert merged == whole
 
 
+def test_what_is_merged_has_to_be_one_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus(tmp_path, alpha="x * 2", beta="ct.exp(x)")
+    monkeypatch.chdir(tmp_path)
+    for name, more in {"1": ["--shard", "1/3"], "3": ["--shard", "3/3"], "half": ["--shard", "1/2"], "whole": [],
+                       "other": ["--shard", "2/3", "--target", "sm_100"]}.items():  # fmt: skip
+        assert cli.main(["batch", "corpus.toml", "-j", "1", "-o", "out", "--json", f"{name}.json", *more]) == 0
+
+    def merged(*names: str) -> tuple[int, str]:
+        capsys.readouterr()
+        status = cli.main(["merge", *(f"{name}.json" for name in names), "--json", "merged.json"])
+        return status, capsys.readouterr().err
+
+    status, said = merged("1", "3")
+    assert status == 0 and "warning[W0813]: 1 of 3 shards is missing (2/3): these are " in said
+    shard = json.loads(Path("merged.json").read_text())["shard"]
+    assert (shard["shards"], shard["count"]) == ([1, 3], 3)
+    for others, why in {"half": "shards of different batches", "other": "shards of different batches",
+                        "whole": "whole.json is the report of a whole run"}.items():  # fmt: skip
+        status, said = merged("1", others)
+        assert status == 2 and "error[E0812]" in said and why in said
+    assert merged("whole", "whole") == (0, "")
+
+
 @contextlib.contextmanager
 def named_worker() -> Iterator[Callable[[str], tuple[str, int]]]:
     def handle(task: str) -> tuple[str, int]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+import sys
 
 import pytest
 
 from transpiler.diagnostics import Diagnostic, Span, TranspileError
 from transpiler.report.carets import render
-from transpiler.report.merge import merge
+from transpiler.report.merge import incomplete, merge
 from transpiler.report.model import (
     Check,
     DiagnosticRow,
@@ -16,12 +17,14 @@ from transpiler.report.model import (
     Kernel,
     Operator,
     Report,
+    ShardOf,
     Verdict,
     exit_status,
     make_report,
     natural,
+    unusable,
 )
-from transpiler.report.terminal import totals_line
+from transpiler.report.terminal import console, print_entries, totals_line
 
 TOOL = {"cutile": "0.5.0"}
 
@@ -93,6 +96,36 @@ def test_merged_shards_are_the_whole() -> None:
         assert merged.operators == whole.operators
         assert merged.totals == whole.totals
         assert (merged.seconds, merged.reference_seconds) == (6.0, 3.0)
+
+
+def test_reports_of_whole_runs_are_no_shards() -> None:
+    whole, other = report(operator("a", check("1"))), report(operator("b", check("1")))
+    (note,) = incomplete(merge([whole, other]), [whole, other])
+    assert note.code == "W0813" and "reports of whole runs" in note.message
+    assert incomplete(merge([whole, whole]), [whole, whole]) == []
+
+
+def test_a_kernel_of_which_all_is_rejected() -> None:
+    """A shard can't know; the whole that shards are joined to does."""
+    refused, partly = operator("a", check("1", "rejected")), operator("b", check("1", "rejected"), check("2"))
+    (row,) = unusable(report(refused, partly))
+    assert (row.code, row.severity, row.file, row.line) == ("W0220", "warning", "a.py", 3)
+    assert row.message == "`k` can't be used: the reference compiler refuses every specialization (1)"
+    shards = [
+        make_report({}, [operator("b", one)], seconds=0, reference_seconds=0,
+                    shard=ShardOf(shards=[index], count=2, batch="x", checks=2))
+        for index, one in ((1, check("1", "rejected")), (2, check("2")))
+    ]  # fmt: skip
+    assert [unusable(each) for each in (*shards, merge(shards))] == [[], [], []]
+    assert exit_status(report(refused)) == 0
+
+
+def test_checks_without_rust_are_no_entry(capsys: pytest.CaptureFixture[str]) -> None:
+    lost = Entry(name="", condition="no entry could be made", generics=[], checks=[check("1", "error")])
+    made = report(Operator(name="a", source="a.py", kernels=[Kernel(name="k", line=3, entries=[lost])]))
+    assert (made.totals.entries, made.totals.checks) == (0, 1)
+    print_entries(console(sys.stdout), made)
+    assert capsys.readouterr().out.splitlines()[1:] == ["  no Rust could be made:  1 error"]
 
 
 def _with_cached(whole: Report, cached: int) -> Report:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from transpiler import pipeline
+from transpiler.codes import CODES
 from transpiler.diagnostics import Diagnostic, TranspileError
 from transpiler.emit.entry import emit_entry
 from transpiler.ir.construct import Fragments
@@ -249,3 +250,17 @@ def test_what_follows_from_a_hole_is_not_told(tmp_path: Path, kernel: str, code:
     made = translate(path, one, kernel=kernel)
     (check,) = made.plan.kernels[0].entries[0].checks
     assert check.outcome == "unmapped" and [d.code for d in check.diagnostics] == [code]
+
+
+def test_an_undefined_name_in_an_ill_typed_kernel(tmp_path: Path) -> None:
+    """There is no Rust of it, so that it is an error and no Hole; both problems are said."""
+    path = tmp_path / "pick.py"
+    path.write_text(
+        "import cuda.tile as ct\n\n\n@ct.kernel\ndef bad(a):\n"
+        "    ct.store(a, 0, ct.load(a, (0, 0), (16,)))\n    ct.store(a, 1, missing)\n"
+    )
+    one = Specialization(name="a", params={"a": ArraySpec(dtype="float32", ndim=1)})
+    made = translate(path, one, kernel="bad")
+    (check,) = made.plan.kernels[0].entries[0].checks
+    assert check.outcome == "error" and [d.code for d in check.diagnostics] == ["E0203", "E0401"]
+    assert "verdict is `error`, the exit status 1" in CODES["E0203"].meaning

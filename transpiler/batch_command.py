@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from transpiler import toolkit
-from transpiler.cache.folder import CacheFolder, default_path
+from transpiler.cache.folder import CacheFolder, default_path, key_of
 from transpiler.cache.listing import Listed, find_listing, listed, store_listing
 from transpiler.cache.operators import (
     KnownOperator,
@@ -26,11 +26,11 @@ from transpiler.cache.operators import (
 from transpiler.cache.output import removed_operators, stale_operators, store_state
 from transpiler.diagnostics import Diagnostic, TranspileError
 from transpiler.inputs import Lookups
-from transpiler.report.model import Operator, Report, exit_status, make_report
+from transpiler.report.model import Operator, Report, ShardOf, exit_status, make_report
 from transpiler.report.output import finish, source_cache
 from transpiler.report.terminal import console, progress
 from transpiler.resources import OVERRIDES
-from transpiler.shards import Wanted, distinct_names, shard
+from transpiler.shards import Names, Wanted, distinct_names, shard
 
 if TYPE_CHECKING:
     from transpiler.batch import Results
@@ -81,7 +81,8 @@ class _Run:
 
     def run(self) -> int:
         plan = self._plan()
-        wanted = shard([one.names for one in plan.operators], *self._options.shard) if self._options.shard else None
+        names = [one.names for one in plan.operators]
+        wanted = shard(names, *self._options.shard) if self._options.shard else None
         mine = [one for one in plan.operators if wanted is None or any(key[0] == one.name for key in wanted)]
         known, missing = self._known(mine, wanted)
         stale = self._stale(known, missing)
@@ -90,7 +91,8 @@ class _Run:
             for one in known:
                 advance(_check_count(one.operator), one.listed.name)
             results = self._do(plan, missing, wanted, total, advance) if missing or plan.unreadable else None
-        report = self._report(known, results)
+        part = self._shard_of(names)
+        report = self._report(known, results, part)
         self._write(stale, results)
         self._remember(missing, wanted, results)
         self._print(report, mine, known, results)
@@ -206,7 +208,16 @@ class _Run:
 
     # Results
 
-    def _report(self, known: Sequence[KnownOperator], results: Results | None) -> Report:
+    def _shard_of(self, names: Sequence[Names]) -> ShardOf | None:
+        """What makes shards belong together: the checks of the whole batch, and what is done with each."""
+        index, count = self._options.shard or (1, 1)
+        if count == 1:
+            return None
+        batch = key_of(names, self._options.target, self._options.cubins, self._options.without)
+        checks = sum(len(specializations) for _, kernels in names for _, specializations in kernels)
+        return ShardOf(shards=[index], count=count, batch=batch[:16], checks=checks)
+
+    def _report(self, known: Sequence[KnownOperator], results: Results | None, part: ShardOf | None) -> Report:
         operators: list[Operator] = [one.operator for one in known]
         reference, cached = 0.0, sum(_check_count(one.operator) for one in known)
         if results is not None:
@@ -216,7 +227,7 @@ class _Run:
             reference = assemble.reference_seconds(results)
             cached += sum(result.cached for result in results.checks.values())
         return make_report(toolkit.versions(), operators, seconds=time.perf_counter() - self._started,
-                           reference_seconds=reference, cached_checks=cached or None)  # fmt: skip
+                           reference_seconds=reference, cached_checks=cached or None, shard=part)  # fmt: skip
 
     def _print(
         self, report: Report, mine: Sequence[Listed], known: Sequence[KnownOperator], results: Results | None

@@ -27,7 +27,9 @@ _JUDGE = (
 )
 _CONSTRUCT = (
     "Kernels are a subset of Python. The statement or expression has no meaning in a tile program, so it became a "
-    "Hole: the rest of the file is translated, the place is marked in the Rust, and the exit status is 3."
+    "Hole: the place is marked in the Rust, which doesn't compile there. What uses its value is left out, and so is "
+    "what nothing else uses; the rest of the kernel is translated. The verdict is `unmapped`, the exit status 3. Where "
+    "the kernel is ill-typed as well, there is no Rust of it: then the verdict is `error`, the exit status 1."
 )
 
 _SPEC_EXAMPLE = """docs/spec.schema.json is the schema. A SPEC.toml looks like this:
@@ -192,8 +194,9 @@ _OWN: dict[str, Code] = {
                   "Give a SPEC.toml with `--spec`; `transpile explain E0271` shows one."),
     "E0811": Code("not a report", "A file given to `merge` isn't JSON that transpile wrote.",
                   "Give the files that `--json` wrote."),
-    "E0812": Code("reports that contradict each other", "The reports don't come from shards of one batch: a source, an "
-                  "entry or a verdict isn't the same.", "Make the shards again from the same sources and versions."),
+    "E0812": Code("reports that contradict each other", "The reports don't come from shards of one batch: another "
+                  "corpus, other options, a whole run among shards, or a source, an entry or a verdict isn't the "
+                  "same.", "Make the shards again from the same sources and versions."),
     "E0820": Code("the output folder holds something else", "transpile only writes into a new or empty folder, or one "
                   "that it wrote itself, so that nothing of yours is lost.",
                   "Choose another folder with `-o`, or move it away."),
@@ -249,6 +252,10 @@ _OWN: dict[str, Code] = {
                   "Split expressions into statements, and chains of `elif` into functions."),
     "W0202": Code("a hint is taken from the specialization", "The decorator's hint is an argument of the function that "
                   "makes the kernel.", "State the hint in the specialization."),
+    "W0220": Code("a kernel can't be used", "The reference compiler refuses each specialization that the kernel was "
+                  "checked for. That is no failure of the translation (the verdict is `rejected`, the exit status 0), "
+                  "but nothing of the kernel can be launched for them, with either compiler.", "Correct the kernel, or "
+                  "the SPEC.toml: the rank and dtype of each array, and sizes of tiles, which are powers of two."),
     "W0270": Code("no launch was found", "No call of ct.launch in the file launches this kernel, so its "
                   "specializations were made up.", "Give a SPEC.toml with `--spec`; `transpile explain E0271` shows "
                   "one."),
@@ -288,6 +295,10 @@ _OWN: dict[str, Code] = {
                   "them raises a LibraryError with this message. The exit status is 3.", "Fill the Holes (`transpile "
                   "fill DIR`), rewrite the kernel, or translate the other kernels alone with `--kernel`; the host "
                   "module then launches the rest with cuda.tile."),
+    "W0813": Code("shards are missing", "The reports that were merged aren't all shards of the batch; the result says "
+                  "nothing of the checks that the others do, and its JSON has the shards that it is of. Reports of "
+                  "whole runs are joined too, though nothing says that they belong together.",
+                  "Give the JSON of every shard."),
     "W0832": Code("a launch was not recorded", "`transpile record` could not write down one of the launches; the "
                   "message says why. The others were recorded.", "State the specialization by hand."),
 }  # fmt: skip

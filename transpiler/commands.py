@@ -18,9 +18,9 @@ from transpiler.jobs import OperatorJob
 from transpiler.reference.closure import Closure
 from transpiler.report import assemble
 from transpiler.report.carets import SourceCache
-from transpiler.report.merge import merge
-from transpiler.report.model import Report, exit_status, natural
-from transpiler.report.output import complain, finish, source_cache
+from transpiler.report.merge import incomplete, merge
+from transpiler.report.model import Report, diagnostic, exit_status, natural
+from transpiler.report.output import complain, complain_of_unusable, finish, source_cache
 from transpiler.report.output import write_whole as write_whole
 from transpiler.report.sarif import diagnostics_of, to_sarif
 from transpiler.report.terminal import console, print_entries, progress, totals_line
@@ -129,6 +129,7 @@ def _print_file(report: Report, results: Results, options: FileOptions, sources:
         sys.stdout.write(to_sarif(report))
         return
     complain(assemble.diagnostics(results), sources)
+    complain_of_unusable(report, sources)
     out = console(sys.stdout)
     print_entries(out, report)
     if not options.variants:
@@ -168,8 +169,10 @@ def source_jobs(sources: Sequence[str], target: str | None) -> tuple[list[Operat
 
 def run_merge(paths: Sequence[Path], json: Path | None) -> int:
     """Join reports and print the whole."""
-    report = merge([_read_report(path) for path in paths])
-    finish(report, map(assemble.diagnostic, diagnostics_of(report)), json, SourceCache())
+    reports = [_read_report(path) for path in paths]
+    report = merge(reports, [path.as_posix() for path in paths])
+    print_notes(incomplete(report, reports))
+    finish(report, map(diagnostic, diagnostics_of(report)), json, SourceCache())
     return exit_status(report)
 
 

@@ -267,10 +267,10 @@ def _check_plan(residual: _Residual, entry: EntryAbi | None, job: OperatorJob, r
     if holes:
         told = holes if residual.refusal is None else (*holes, residual.refusal)
         return plan.model_copy(update={"outcome": "unmapped", "diagnostics": told})
+    problems = (residual.problem,) if residual.problem is not None else ()
     if refusal is not None:
-        return plan.model_copy(update={"outcome": "error", "diagnostics": (refusal,)})
+        return plan.model_copy(update={"outcome": "error", "diagnostics": (refusal, *problems)})
     if residual.problem is not None or entry is None:
-        problems = (residual.problem,) if residual.problem is not None else ()
         return plan.model_copy(update={"diagnostics": problems})
     try:
         return plan.model_copy(update={"inputs": compile_inputs(entry, one, plan.target)})

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from transpiler import toolkit
 from transpiler.batch import Results
-from transpiler.diagnostics import Diagnostic, Span
+from transpiler.diagnostics import Diagnostic
 from transpiler.report.model import (
     Check,
     DiagnosticRow,
@@ -81,11 +81,6 @@ def wanted_keys(plan: OperatorPlan, wanted: Wanted | None) -> list[CheckKey]:
         return key.operator, kernel.name, kernel.entries[key.entry].checks[key.check].specialization.name
 
     return [key for key in check_keys(plan) if wanted is None or names(key) in wanted]
-
-
-def diagnostic(row: DiagnosticRow) -> Diagnostic:
-    """Return a row of a report as the diagnostic that it was made from."""
-    return Diagnostic(row.code, row.message, row.help, row.severity, Span(row.file, row.line, row.column))
 
 
 def operator(results: Results, plan: OperatorPlan) -> Operator:

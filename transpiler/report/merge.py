@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from transpiler.diagnostics import error
-from transpiler.report.model import Check, DiagnosticRow, Entry, Kernel, Operator, Report, make_report
+from transpiler.diagnostics import Diagnostic, error
+from transpiler.report.model import Check, DiagnosticRow, Entry, Kernel, Operator, Report, ShardOf, make_report
 
 
-def merge(reports: Sequence[Report]) -> Report:
+def merge(reports: Sequence[Report], names: Sequence[str] = ()) -> Report:
     """Join reports; times and tokens add up, and a report that is given twice counts once.
 
-    Raises E0812 where two reports contradict each other.
+    ``names`` says what to call them. Raises E0812 where two reports contradict each other, or are of two batches.
     """
-    reports = [report for i, report in enumerate(reports) if report not in reports[:i]]
+    names = names or [f"report {number}" for number, _ in enumerate(reports, 1)]
+    distinct = [(report, name) for i, (report, name) in enumerate(zip(reports, names, strict=True))
+                if report not in reports[:i]]  # fmt: skip
+    reports = [report for report, _ in distinct]
+    shard = _joined_shard(distinct)
     operators: dict[str, Operator] = {}
     for report in reports:
         for operator in report.operators:
@@ -23,8 +27,44 @@ def merge(reports: Sequence[Report]) -> Report:
         _versions(report.tool for report in reports), operators.values(),
         seconds=sum(r.seconds for r in reports), reference_seconds=sum(r.reference_seconds for r in reports),
         llm_tokens=sum(r.llm_tokens for r in reports),
-        cached_checks=_cached(reports) or None,
+        cached_checks=_cached(reports) or None, shard=shard,
     )  # fmt: skip
+
+
+def _joined_shard(reports: Sequence[tuple[Report, str]]) -> ShardOf | None:
+    """The shards that the reports have together, None for a whole; they have to be of one batch."""
+    (first, first_name), *others = reports
+    for other, name in others:
+        a, b = first.shard, other.shard
+        if (a is None) != (b is None):
+            part, whole = (first_name, name) if b is None else (name, first_name)
+            raise _contradiction(f"{part} is a shard, and {whole} is the report of a whole run")
+        if a is not None and b is not None and (a.count, a.batch) != (b.count, b.batch):
+            raise _contradiction(f"{first_name} and {name} are shards of different batches "
+                                 f"({_shards(a)} of {a.checks} checks, {_shards(b)} of {b.checks})")  # fmt: skip
+    found = sorted({index for report, _ in reports if report.shard is not None for index in report.shard.shards})
+    if first.shard is None or len(found) == first.shard.count:
+        return None
+    return first.shard.model_copy(update={"shards": found})
+
+
+def _shards(one: ShardOf) -> str:
+    return ", ".join(f"{index}/{one.count}" for index in one.shards)
+
+
+def incomplete(merged: Report, reports: Sequence[Report]) -> list[Diagnostic]:
+    """Say of joined reports that shards are missing, or that they are no shards (W0813)."""
+    shard = merged.shard
+    if shard is not None:
+        missing = ", ".join(f"{index}/{shard.count}" for index in shard.missing)
+        are = "is" if len(shard.missing) == 1 else "are"
+        message = (f"{len(shard.missing)} of {shard.count} shards {are} missing ({missing}): these are "
+                   f"{merged.totals.checks} of {shard.checks} checks")  # fmt: skip
+        return [Diagnostic("W0813", message, "give the JSON of all shards", "warning")]
+    if any(report.shard is None and report != reports[0] for report in reports):
+        message = "these are reports of whole runs, not shards of one batch; nothing says that they belong together"
+        return [Diagnostic("W0813", message, "give what `batch --shard I/N --json` wrote", "warning")]
+    return []
 
 
 def _cached(reports: Sequence[Report]) -> int:

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from transpiler.diagnostics import Diagnostic, Severity
+from transpiler.diagnostics import Diagnostic, Severity, Span
 
 Verdict = Literal["proved", "tested", "differs", "unmapped", "rejected", "error"]
 MachineCode = Literal["identical", "differs", "refused"]
@@ -101,6 +101,11 @@ class Kernel(_Model):
         return (check for entry in self.entries for check in entry.checks)
 
     @property
+    def entry_count(self) -> int:
+        """How many Rust functions it became."""
+        return sum(bool(entry.name) for entry in self.entries)
+
+    @property
     def verdict(self) -> Verdict | None:
         """The verdict that decides for the kernel, None without checks."""
         found = {check.verdict for check in self.checks()}
@@ -142,8 +147,25 @@ class HoleRow(_Model):
     verdicts: list[str]
 
 
+class ShardOf(_Model):
+    """Which shards of a batch a report has (from 1), of how many; ``batch`` is the same in all of them."""
+
+    shards: list[int]
+    count: int
+    batch: str
+    checks: int
+    """How many checks the whole batch has."""
+
+    @property
+    def missing(self) -> list[int]:
+        """The shards that the report doesn't have."""
+        return [index for index in range(1, self.count + 1) if index not in self.shards]
+
+
 class Totals(_Model):
     """Counts; the verdicts count checks, the machine code counts checks and architectures.
+
+    Checks that no Rust could be made for stand under an entry without a name, which isn't counted.
 
     ``raised`` counts the checks of raised code that are proved or tested: those verdicts count translated code alone.
     """
@@ -169,7 +191,7 @@ class Totals(_Model):
 class Report(_Model):
     """The whole result of a run; ``cached_checks`` is how many of its checks an earlier run had done.
 
-    ``holes`` is there after ``transpile fill``.
+    ``holes`` is there after ``transpile fill``, ``shard`` unless the report is of the whole.
     """
 
     tool: dict[str, str]
@@ -177,6 +199,7 @@ class Report(_Model):
     reference_seconds: float
     llm_tokens: int = 0
     cached_checks: int | None = None
+    shard: ShardOf | None = None
     holes: list[HoleRow] | None = None
     operators: list[Operator]
     totals: Totals
@@ -191,21 +214,49 @@ def diagnostic_row(diagnostic: Diagnostic) -> DiagnosticRow:
     return DiagnosticRow.model_validate(diagnostic.to_json())
 
 
+def diagnostic(row: DiagnosticRow) -> Diagnostic:
+    """Return a row of a report as the diagnostic that it was made from."""
+    return Diagnostic(row.code, row.message, row.help, row.severity, Span(row.file, row.line, row.column))
+
+
 def make_report(
     tool: dict[str, str], operators: Iterable[Operator], *, seconds: float, reference_seconds: float,
-    llm_tokens: int = 0, cached_checks: int | None = None,
+    llm_tokens: int = 0, cached_checks: int | None = None, shard: ShardOf | None = None,
 ) -> Report:  # fmt: skip
-    """Put a run's operators in canonical order and count them."""
+    """Put a run's operators in canonical order, count them, and say which kernels can't be used at all (W0220)."""
     ordered = sorted(operators, key=lambda operator: operator.name)
     for operator in ordered:
         operator.kernels.sort(key=lambda kernel: (kernel.line, kernel.name))
         for kernel in operator.kernels:
             for entry in kernel.entries:
                 entry.checks.sort(key=lambda check: (natural(check.specialization), check.target))
+            _note_unusable(operator, kernel, known=shard is None)
     return Report(
         tool=tool, seconds=round(seconds, 3), reference_seconds=round(reference_seconds, 3), llm_tokens=llm_tokens,
-        cached_checks=cached_checks, operators=ordered, totals=count(ordered),
+        cached_checks=cached_checks, shard=shard, operators=ordered, totals=count(ordered),
     )  # fmt: skip
+
+
+UNUSABLE = "W0220"
+_NAMED = 4
+
+
+def _note_unusable(operator: Operator, kernel: Kernel, *, known: bool) -> None:
+    """Say of a kernel that each of its checks was rejected; a shard doesn't know that (then ``known`` is False)."""
+    kernel.diagnostics = [row for row in kernel.diagnostics if row.code != UNUSABLE]
+    checks = list(kernel.checks())
+    if known and checks and all(check.verdict == "rejected" for check in checks):
+        names = list(dict.fromkeys(check.specialization for check in checks))
+        which = ", ".join(names[:_NAMED]) + (", .." if len(names) > _NAMED else "")
+        kernel.diagnostics.append(DiagnosticRow(
+            code=UNUSABLE, severity="warning", file=operator.source, line=kernel.line, column=1,
+            message=f"`{kernel.name}` can't be used: the reference compiler refuses every specialization ({which})",
+            help="correct the kernel, or what it is called with (a SPEC.toml, or the launch)"))  # fmt: skip
+
+
+def unusable(report: Report) -> list[DiagnosticRow]:
+    """Return the warnings about kernels of which nothing can be used."""
+    return [row for o in report.operators for k in o.kernels for row in k.diagnostics if row.code == UNUSABLE]
 
 
 def natural(text: str) -> list[tuple[int, str]]:
@@ -220,7 +271,7 @@ def count(operators: Iterable[Operator]) -> Totals:
         totals.operators += 1
         totals.kernels += len(operator.kernels)
         for kernel in operator.kernels:
-            totals.entries += len(kernel.entries)
+            totals.entries += kernel.entry_count
             for check in kernel.checks():
                 _count_check(totals, check)
     return totals

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from transpiler.diagnostics import Diagnostic, error
 from transpiler.report.carets import SourceCache, render_all
-from transpiler.report.model import Report
+from transpiler.report.model import UNUSABLE, Report, diagnostic, unusable
 from transpiler.report.terminal import console, print_kernels, totals_line
 
 _SHOWN = 20
@@ -39,12 +39,18 @@ def finish(report: Report, diagnostics: Iterable[Diagnostic], json: Path | None,
     to_stdout = json is not None and str(json) == "-"
     if json is not None and not to_stdout:
         write_whole(json, report.to_json())
-    complain(diagnostics, sources)
+    complain((one for one in diagnostics if one.code != UNUSABLE), sources)
+    complain_of_unusable(report, sources)
     out = console(sys.stderr if to_stdout else sys.stdout)
     print_kernels(out, report)
     out.print(totals_line(report), soft_wrap=True)
     if to_stdout:
         sys.stdout.write(report.to_json())
+
+
+def complain_of_unusable(report: Report, sources: SourceCache) -> None:
+    """Print the warnings about kernels of which nothing can be used, whatever else was printed."""
+    complain((diagnostic(row) for row in unusable(report)), sources)
 
 
 def source_cache(paths: Mapping[str, Path], report: Report) -> SourceCache:

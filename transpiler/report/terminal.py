@@ -60,7 +60,7 @@ def print_kernels(out: Console, report: Report) -> None:
     for operator in report.operators:
         for kernel in operator.kernels:
             checks = list(kernel.checks())
-            row = [operator.name, kernel.name, str(len(kernel.entries)), str(len(checks))]
+            row = [operator.name, kernel.name, str(kernel.entry_count), str(len(checks))]
             row += [_machine_code(kernel)] if cubins else []
             row += [_executed(kernel)] if executed else []
             table.add_row(*row, f"{sum(c.seconds for c in checks):.2f}", verdict_text(kernel))
@@ -96,14 +96,15 @@ def print_entries(out: Console, report: Report) -> None:
                 Text(f"{kernel.name}", "bold").append(f"  {operator.source}:{kernel.line}", "dim"), soft_wrap=True
             )
             for entry in kernel.entries:
-                text = Text(f"  {entry.name}", "cyan")
+                text = Text(f"  {entry.name or 'no Rust could be made:'}", "cyan" if entry.name else "")
                 if entry.generics:
                     text.append(f"<{', '.join(entry.generics)}>")
                 counts = Counter(check.verdict for check in entry.checks)
                 for verdict in (v for v in SEVERITY_ORDER if counts[v]):
                     text.append(f"  {counts[verdict]} {verdict}", STYLES[verdict])
                 out.print(text, soft_wrap=True)
-                out.print(Text("    when ", "dim").append(entry.condition, ""), soft_wrap=True)
+                if entry.name:
+                    out.print(Text("    when ", "dim").append(entry.condition, ""), soft_wrap=True)
 
 
 def totals_line(report: Report) -> str:
