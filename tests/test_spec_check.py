@@ -66,7 +66,36 @@ def test_the_place_is_in_the_spec(
     assert said.startswith("error[E0212]: ")
     assert re.search(rf"--> spec\.toml:{place}$", said, re.M), said
     assert words in said
+    assert cli.main(["batch", "spec.toml", "-o", "out"]) == 2
+    assert capsys.readouterr().err == said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["k.py", "spec.toml"]
+
+
+def test_a_kernel_that_the_source_does_not_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "k.py").write_text(KERNEL)
+    inner = 'name = "k"\n[[operators.kernels.specializations]]'
+    (tmp_path / "spec.toml").write_text((HEAD + A + B + N + TILE).replace(inner, inner.replace("k", "q", 1), 1))
+    for command in (["k.py", "--spec", "spec.toml"], ["batch", "spec.toml"]):
+        assert cli.main([*command, "-o", "out"]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(
+            "error[E0201]: spec.toml names the kernel `q`, which k.py doesn't have\n --> spec.toml:6:1"
+        )
+
+
+def test_a_batch_notices_that_a_source_does_not_fit_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "k.py").write_text(KERNEL)
+    (tmp_path / "spec.toml").write_text(HEAD + A + B + N + TILE)
+    assert cli.main(["batch", "spec.toml", "-o", "out"]) == 0
+    (tmp_path / "k.py").write_text(KERNEL.replace("n: int, ", "n: int, m: int, "))
+    assert cli.main(["batch", "spec.toml", "-o", "out"]) == 2
+    assert "`fits` says nothing of `m` of `k`" in capsys.readouterr().err
 
 
 def test_the_place_is_in_an_included_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -112,15 +112,23 @@ def _spec_file(spec: Path, source: Path, program: hir.Program) -> tuple[dict[str
             help=f"the operators in it are: {named}; an operator's name or path must be that of the source",
         )
     operator, found = stated
+    _check_kernels(program, source, found, (spec, shown, operator))
+    return found, corpus.target
+
+
+def _check_kernels(
+    program: hir.Program, source: Path, found: Mapping[str, Sequence[Specialization]], where: tuple[Path, str, str]
+) -> None:
+    """Raise E0201 or E0212 at the place in a manifest that doesn't fit the source: ``where`` is its path, what to call
+    it, and the operator."""
     unknown = [name for name in found if name not in program.kernels]
     if unknown:
-        raise error("E0201", f"{shown} names the kernel `{unknown[0]}`, which {source.name} doesn't have",
-                    kernel_place(spec, shown, operator, unknown[0]),
+        raise error("E0201", f"{where[1]} names the kernel `{unknown[0]}`, which {source.name} doesn't have",
+                    kernel_place(*where, unknown[0]),
                     help=f"the kernels are: {', '.join(program.kernels)}")  # fmt: skip
     for kernel, items in found.items():
         for one in items:
-            _check_fit(program, kernel, one, (spec, shown, operator))
-    return found, corpus.target
+            _check_fit(program, kernel, one, where)
 
 
 def _check_fit(program: hir.Program, kernel: str, one: Specialization, where: tuple[Path, str, str]) -> None:
@@ -144,11 +152,29 @@ def corpus_jobs(argument: str, lookups: Lookups | None = None) -> list[OperatorJ
         source = operator.source
         if operator.kernels:
             kernels = tuple(KernelJob(k.name, k.specializations) for k in operator.kernels)
+            if argument.endswith(".toml"):
+                _check_operator(Path(argument), operator.name, source, kernels, lookups)
             jobs.append(OperatorJob(operator.name, source.path, source.display, kernels, corpus.target))
         else:
             job = file_job(source.path, target=corpus.target, lookups=lookups)
             jobs.append(replace(job, name=operator.name, display=source.display))
     return jobs
+
+
+def _check_operator(
+    manifest: Path, name: str, source: corpora.SourceFile, kernels: Sequence[KernelJob], lookups: Lookups | None
+) -> None:
+    """Raise E0201 or E0212 where a manifest doesn't fit a source; one that can't be read is told of when it is done."""
+    from transpiler.frontend.program import load_program, program_lookups
+
+    try:
+        program = load_program(source.path, display=source.display)
+    except TranspileError:
+        return
+    if lookups is not None:
+        lookups.add(program_lookups(source.path, display=source.display))
+    stated = {kernel.name: kernel.specializations for kernel in kernels}
+    _check_kernels(program, source.path, stated, (manifest, display_path(manifest) or manifest.name, name))
 
 
 def argument_jobs(argument: str, target: str | None, lookups: Lookups | None = None) -> list[OperatorJob]:
