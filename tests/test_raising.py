@@ -39,10 +39,10 @@ import cuda.tile as ct
 
 @ct.kernel(occupancy=2)
 def rows(x, y, out, N: ct.Constant[int]):
-    """A row times a matrix."""
+    """A row and the sums of columns."""
     a = ct.load(x, (0,), (N,))
     b = ct.load(y, (0, 0), (N, N))
-    ct.store(out, (0,), ct.matmul(a, b))
+    ct.store(out, (0,), a + ct.reduce(b, 0, lambda p, q: p + q, 0.0))
 
 
 @ct.kernel
@@ -138,7 +138,7 @@ def test_verdicts_are_kept_apart(filled: tuple[Path, str, int]) -> None:
     ] * 2
     assert not any("raised" in c for e in kernels["copied"]["entries"] for c in e["checks"])
     missing = [d for d in kernels["rows"]["diagnostics"] if d["code"] == "W0610"]
-    assert len(missing) == 1 and "ct.matmul of 1-d tiles" in missing[0]["message"] and missing[0]["line"] == 10
+    assert len(missing) == 1 and "`cuda.tile.reduce` isn't supported" in missing[0]["message"] and missing[0]["line"] == 10
     assert "2 raised" in said
 
 
@@ -153,7 +153,7 @@ def test_the_source_says_that_it_is_raised(filled: tuple[Path, str, int]) -> Non
     text = (where / "out/mine/kernel.rs").read_text()
     head = text[: text.index("pub unsafe fn rows(")]
     assert "// raised in part: line 10 is made of the reference's Tile IR for the specialization `float16`" in head
-    assert "E0302: ct.matmul of 1-d tiles" in head
+    assert "E0302: `cuda.tile.reduce` isn't supported" in head
     assert "occupancy = 2" in head  # the decorator's, not only what one launch says
     table = (where / "out/mine/ffi.rs").read_text()
     assert "py::same(n, 16)" in table and '"float16"' in table
@@ -178,7 +178,7 @@ def test_coverage_shows_them_apart(filled: tuple[Path, str, int], tmp_path: Path
     found = json.loads((tmp_path / "c.json").read_text())
     assert found["totals"]["kernels_by_verdict"] == {"unmapped": 1, "raised": 1, "proved": 1}, done.stderr
     assert [k["raised"] for k in found["operators"][0]["kernels"]] == [2, 0, 0]
-    (row,) = [row for row in found["holes"] if row["name"] == "cuda.tile.matmul"]
+    (row,) = [row for row in found["holes"] if row["name"] == "cuda.tile.reduce"]
     assert (row["raised"], row["filled"], row["open"], row["models"]) == (2, 2, 0, ["reference"])
 
 
