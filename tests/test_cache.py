@@ -356,3 +356,13 @@ def _imports(path: Path) -> set[str]:
             module = node.module or ""
             found |= {f"{module}.{alias.name}" for alias in node.names} if module == "transpiler" else {module}
     return found
+
+
+def test_a_batch_says_where_it_wrote(tmp_path: Path, batch: Batch, capsys: pytest.CaptureFixture[str]) -> None:
+    two(tmp_path)
+    for expected in ("wrote out; wrote report.json", "out is up to date; wrote report.json"):
+        batch()
+        assert capsys.readouterr().out.splitlines()[-1] == expected
+    assert cli.main(["batch", "corpus.toml", "-o", "other", "--json", "-"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err.splitlines()[-1] == "wrote other" and json.loads(captured.out)["totals"]["kernels"] == 2

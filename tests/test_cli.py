@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from transpiler import cli
+from transpiler.arguments import COMMANDS
 from transpiler.frontend.depth import deepest_statement
 from transpiler.internal import internal_error
 
@@ -330,6 +331,30 @@ def test_a_subcommand_wins_over_a_file(shell: Shell) -> None:
     shell.write("batch", GOOD)
     assert codes(shell.run("batch")[2]) == ["E0801"]
     assert shell.run("./batch", "--no-verify")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("verfy b", "verify"), ("verfy", "verify"), ("chngeset softmax --into x", "changeset"),
+     ("cov tilegym", "coverage"), ("tilegym-24 -o x", "batch tilegym-24")],
+)  # fmt: skip
+def test_a_misspelt_command_is_told_the_right_one(shell: Shell, typed: str, meant: str) -> None:
+    status, out, err = shell.run(*typed.split())
+    assert (status, out, codes(err)) == (2, "", ["E0801"])
+    assert f"did you mean `transpile {meant}`?" in err
+    shell.write(typed.split()[0], GOOD)
+    assert "did you mean" not in shell.run(typed.split()[0], "--no-verify")[2], "it is a file"
+    assert codes(shell.run("frobnicate")[2]) == ["E0101"]
+
+
+def test_both_options_for_help_work_everywhere(shell: Shell) -> None:
+    for command in (*sorted(COMMANDS), "vadd.py"):
+        outputs = [shell.run(command, *more) for more in (["--help"], ["-h"], ["b", "-h"])]
+        if command == "record":  # what follows its command is that command's
+            outputs.pop()
+        assert {(status, err) for status, _, err in outputs} == {(0, "")}
+        assert len({out for _, out, _ in outputs}) == 1 and "Usage: transpile" in outputs[0][1]
+    assert shell.run("-h") == shell.run("--help")
 
 
 def test_an_internal_error_has_no_traceback(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

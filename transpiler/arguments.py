@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -15,9 +16,10 @@ _DEFAULT_OUT = Path("cutile_rs")
 _EPILOG = ("Subcommands: batch, merge, verify, coverage, build, record, changeset, fill, promote, explain; `transpile "
            "COMMAND --help` says more.")  # fmt: skip
 _SOURCES = "a corpus (tilegym-core, tilegym-24, tilegym, tilegym-suites, a manifest's path) or source files"
+_HELP = {"help_option_names": ["-h", "--help"]}
 translate_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 commands_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
-                           no_args_is_help=True)  # fmt: skip
+                           no_args_is_help=True, context_settings=_HELP)  # fmt: skip
 
 
 class Format(StrEnum):
@@ -48,7 +50,7 @@ Without = Annotated[str, typer.Option("--without", metavar="RULE;...", hidden=Tr
 Jobs = Annotated[int, typer.Option("-j", "--jobs", metavar="N", min=0, help="workers; 0: one a core")]
 
 
-@translate_app.command(epilog=_EPILOG)
+@translate_app.command(epilog=_EPILOG, context_settings=_HELP)
 def translate(
     file: Annotated[Path, typer.Argument(metavar="FILE.py", help="a cuTile Python source file", show_default=False)],
     out: Out = _DEFAULT_OUT,
@@ -235,6 +237,12 @@ def promote(
 COMMANDS = frozenset(
     {"batch", "merge", "verify", "coverage", "build", "record", "changeset", "explain", "fill", "promote"}
 )
+
+
+def near_command(word: str) -> str | None:
+    """Return the subcommand that a word was probably meant to be: it begins so, or differs by a slip."""
+    begun = [name for name in sorted(COMMANDS) if len(word) > 1 and name.startswith(word)]
+    return next(iter([*begun, *difflib.get_close_matches(word, sorted(COMMANDS), n=1, cutoff=0.7)]), None)
 
 
 @commands_app.callback()

@@ -93,9 +93,10 @@ class _Run:
             results = self._do(plan, missing, wanted, total, advance) if missing or plan.unreadable else None
         part = self._shard_of(names)
         report = self._report(known, results, part)
-        self._write(stale, results)
+        wrote = self._write(stale, results)
         self._remember(missing, wanted, results)
         self._print(report, mine, known, results)
+        self._print_places(wrote, bool(known))
         return exit_status(report)
 
     # What there is to do
@@ -187,8 +188,8 @@ class _Run:
             plan.jobs |= {job.name: job for job in argument_jobs(argument, self._options.target)}
         return selected([plan.jobs[one.name] for one in missing], self._options.without, self._options.out)
 
-    def _write(self, stale: dict[str, Translation], results: Results | None) -> None:
-        """Bring DIR up to date."""
+    def _write(self, stale: dict[str, Translation], results: Results | None) -> bool:
+        """Bring DIR up to date; returns whether there was anything to write."""
         done = list(results.translations.values()) if results is not None else []
         mine = {translation.plan.name for translation in done} | set(stale)
         if done or stale or set(removed_operators(self.folder, self._options.out)) - mine:
@@ -200,6 +201,7 @@ class _Run:
             out.write([*done, *stale.values()], toolkit.versions(), render_crate_files)
             print_notes(removal_notes(out))
             store_state(self.folder, self._options.out)
+        return bool(done or stale)
 
     def _remember(self, missing: Sequence[Listed], wanted: Wanted | None, results: Results | None) -> None:
         for one in missing:
@@ -247,6 +249,16 @@ class _Run:
         if equivalences:
             rows = ", ".join(f"{name} {equivalences[name]}" for name in sorted(equivalences))
             console(sys.stderr).print(f"equivalences used: {rows}", soft_wrap=True)
+
+    def _print_places(self, wrote: bool, kept: bool) -> None:
+        """Say where the results are; beside the JSON where that is what the standard output gets."""
+        json, out = self._options.json, self._options.out.as_posix()
+        said = [f"wrote {out}"] if wrote else [f"{out} is up to date"] if kept else []
+        if json is not None and str(json) != "-":
+            said.append(f"wrote {json.as_posix()}")
+        if said:
+            stream = console(sys.stderr if str(json) == "-" else sys.stdout)
+            stream.print("; ".join(said), soft_wrap=True, markup=False)
 
 
 def _check_count(operator: Operator) -> int:

@@ -111,12 +111,25 @@ def _dispatch(argv: list[str]) -> int:
         return 2
     general = argv[0] in COMMANDS or argv[0] in ("-h", "--help")
     app = commands_app if general else translate_app
-    if argv[:1] == ["-h"]:
-        argv = ["--help", *argv[1:]]
+    if not general:
+        _refuse_misspelt(argv[0])
     status: object = app(argv, prog_name="transpile", standalone_mode=False)
     if status == _INTERRUPTED:  # typer makes an exit status of KeyboardInterrupt
         raise KeyboardInterrupt
     return status if isinstance(status, int) else 0
+
+
+def _refuse_misspelt(word: str) -> None:
+    """Raise E0801 where the first word is no file, and a corpus or close to a subcommand."""
+    if word.startswith("-") or word.endswith(".py") or os.path.exists(word):
+        return
+    from transpiler.arguments import near_command
+    from transpiler.corpora import corpus_names
+    from transpiler.diagnostics import error
+
+    meant = f"batch {word}" if word in corpus_names() else near_command(word)
+    if meant is not None:
+        raise error("E0801", f"there is no command `{word}`", help=f"did you mean `transpile {meant}`?")
 
 
 def _version() -> int:
