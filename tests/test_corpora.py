@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.machinery
+import importlib.util
 import sys
 import tomllib
 from pathlib import Path
@@ -15,6 +17,7 @@ from tools.suite_manifests import flashinfer, liger, transformers, unsloth
 from tools.suite_manifests.common import Suite
 from tools.suite_manifests.common import write as write_suite
 from transpiler.corpora import (
+    REQUIREMENTS,
     corpus_names,
     find_module,
     is_corpus,
@@ -164,6 +167,19 @@ def test_missing_sources(tmp_path: Path, text: str, words: str) -> None:
         load_corpus(str(write(tmp_path, text)))
     assert caught.value.diagnostic.code == "E0273"
     assert words in caught.value.diagnostic.message
+
+
+@pytest.mark.parametrize("gone", ["tilegym", "tilegym.ops.cutile.softmax"])
+def test_the_package_of_our_corpora_comes_with_the_command(gone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not installed at all, or in a version without the module: the same command helps, and it is what we install."""
+    found = importlib.machinery.ModuleSpec("tilegym", None, is_package=True)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None if gone == "tilegym" else found)
+    with pytest.raises(TranspileError) as caught:
+        load_corpus("tilegym-core")
+    assert caught.value.diagnostic.code == "E0273"
+    requirement = REQUIREMENTS["tilegym"]
+    assert f"`pip install --no-deps {requirement}` where transpile is installed" in caught.value.diagnostic.help
+    assert f"TILEGYM := {requirement}\n" in (ROOT / "Makefile").read_text()
 
 
 def test_unknown_corpus_names_the_known_ones() -> None:

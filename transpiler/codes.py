@@ -95,7 +95,9 @@ _OWN: dict[str, Code] = {
     "E0272": Code("a manifest contradicts itself", "An operator has two sources, or two specializations of a kernel "
                   "have one name.", "Give each its own name."),
     "E0273": Code("a manifest's source is missing", "The module or file that an operator names isn't there.",
-                  "Install the package, or correct the path (it is relative to the manifest)."),
+                  "Install the package where transpile is installed (the message has the command; its sources are "
+                  "read and never run, so what it depends on isn't needed), or correct the path (it is relative to "
+                  "the manifest)."),
     "E0301": Code("no rule", "No rule says what this function, method or attribute is in cuTile Rust for these "
                   "operands. It became a Hole.", "Write it with operations that have a rule. Adding a rule is one row "
                   "in transpiler/rules and one case; `transpile fill DIR` fills the Hole without one."),

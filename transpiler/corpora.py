@@ -20,6 +20,8 @@ from transpiler.spec import Corpus, KernelManifest, OperatorManifest, Specializa
 from transpiler.toolkit import is_architecture, not_an_architecture
 
 _MAX_INCLUDE_DEPTH = 8
+REQUIREMENTS = {"tilegym": "tilegym==1.5.1"}
+"""The packages that our corpora translate, by top-level module, in the version that their manifests fit."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +203,8 @@ def find_source(operator: OperatorManifest, folder: Path, lookups: Lookups | Non
         path = folder / operator.path
         display = Path(operator.path).as_posix() if not Path(operator.path).is_absolute() else path.name
         if not path.is_file():
-            raise error("E0273", f"operator `{operator.name}`: there is no file {display}")
+            raise error("E0273", f"operator `{operator.name}`: there is no file {display}",
+                        help="paths are relative to the manifest")  # fmt: skip
         return SourceFile(path, display.removeprefix("./"))
     assert operator.module is not None
     return find_module(operator.module, lookups)
@@ -217,7 +220,7 @@ def find_module(module: str, lookups: Lookups | None = None) -> SourceFile:
     except (ImportError, ValueError):
         spec = None
     if spec is None:
-        raise error("E0273", f"module `{module}` isn't installed here", help=f"install the package that holds `{top}`")
+        raise error("E0273", f"module `{module}` isn't installed here", help=_installing(top))
     if not rest and spec.origin and not spec.submodule_search_locations:
         return SourceFile(Path(spec.origin), Path(spec.origin).name)
     for location in spec.submodule_search_locations or ():
@@ -225,7 +228,16 @@ def find_module(module: str, lookups: Lookups | None = None) -> SourceFile:
         if path is not None:
             return SourceFile(path, "/".join((top, *path.relative_to(location).parts)))
     raise error("E0273", f"module `{module}` has no source file in the installed `{top}`",
-                help=f"install a version of `{top}` that has it")  # fmt: skip
+                help=_installing(top, "a version of "))  # fmt: skip
+
+
+def _installing(top: str, what: str = "") -> str:
+    """How to get a package's sources."""
+    requirement = REQUIREMENTS.get(top)
+    if requirement is None:
+        return f"install {what or 'the package that holds '}`{top}` where transpile is installed"
+    return (f"run `pip install --no-deps {requirement}` where transpile is installed; "
+            "its sources are read and never run, so what it depends on isn't needed")  # fmt: skip
 
 
 def specializations_for(corpus: Corpus, folder: Path, source: Path) -> Stated | None:
