@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import shutil
 import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from ffi_build import load_package
 
-from transpiler import cli
-from transpiler.runtime import build
-from transpiler.runtime.errors import LibraryError
+from transpiler import build_command, cli, toolkit
+from transpiler.runtime import build, needs
+from transpiler.runtime.errors import BuildError, LibraryError, MissingToolError
 
 # Stands in for cargo: makes a "library" of the sources, or fails as rustc does; notes each run.
 _CARGO = """\
 #!{python}
 import json, pathlib, sys, time
 root = pathlib.Path.cwd()
+print(" Downloading crates ...\\n   Compiling op v0.1.0 (here)", file=sys.stderr)
 with open(root / "runs", "a") as runs:
     runs.write(" ".join(sys.argv[1:]) + "\\n")
 text = (root / "op/kernel.rs").read_text()
@@ -78,7 +81,7 @@ def test_a_failed_build_says_why_and_keeps_the_library(folder: Path) -> None:
     build.build(folder, {})
     (folder / "op/kernel.rs").write_text("mistake")
     for _ in range(2):
-        with pytest.raises(build.BuildError, match=r"(?s)cargo could not build .*\nerror\[E0425\].*op/kernel.rs:1:1"):
+        with pytest.raises(BuildError, match=r"(?s)cargo could not build .*\nerror\[E0425\].*op/kernel.rs:1:1"):
             build.ensure(folder)
     assert (folder / "libcutile_kernels.so").read_text() == "one"
     assert not build.is_fresh(folder)
@@ -106,8 +109,106 @@ def test_the_library_is_taken_as_it_is(folder: Path, monkeypatch: pytest.MonkeyP
 
 def test_without_cargo(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(build.BuildError, match="`cargo` was not found: install Rust"):
+    with pytest.raises(BuildError, match="`cargo` was not found: install Rust"):
         build.ensure(folder)
+
+
+# -- What cargo needs ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bare(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A crate where neither the transpiler nor a toolkit nor a libclang is installed."""
+    monkeypatch.setitem(sys.modules, "transpiler.toolkit", None)
+    monkeypatch.setattr(metadata, "files", lambda _: None)
+    monkeypatch.setattr(needs, "_PLACES", ())
+    monkeypatch.setattr(needs, "_CLANG_PLACES", ("nowhere/lib*",))
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "llvm-config" else str(tmp_path / "bin/cargo"))
+    for name in ("CUDA_TOOLKIT_PATH", "CUDA_HOME", "LIBCLANG_PATH", "LLVM_CONFIG_PATH", "LD_LIBRARY_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+def _toolkit(root: Path, version: int = 13020, without: str = "", include: str = "include") -> Path:
+    for name in needs._HEADERS:
+        header = root / include / name
+        header.parent.mkdir(parents=True, exist_ok=True)
+        if name != without:
+            header.write_text(f"#define CUDA_VERSION {version}\n")
+    return root
+
+
+def test_what_is_missing_is_said_before_cargo_starts(
+    bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(
+        MissingToolError, match=r"CUDA's headers and `libclang.so` .*\[E0650\].*transpile build"
+    ) as caught:
+        build.ensure(bare)
+    assert isinstance(caught.value, BuildError) and "pip install 'cutile-transpiler[build]'" in caught.value.help
+    monkeypatch.setenv("LIBCLANG_PATH", "/clang")
+    for unfit in (_toolkit(tmp_path / "old", 12080), _toolkit(tmp_path / "part", without="curand.h"), Path("nowhere")):
+        monkeypatch.setenv("CUDA_TOOLKIT_PATH", str(unfit))
+        with pytest.raises(MissingToolError, match=r"CUDA's headers are not here.*\[E0650\]"):
+            build.ensure(bare)
+    monkeypatch.delenv("LIBCLANG_PATH")
+    monkeypatch.setenv("CUDA_TOOLKIT_PATH", str(_toolkit(tmp_path / "new")))
+    with pytest.raises(MissingToolError, match=r"`libclang.so` is not here.*\[E0650\]"):
+        build.ensure(bare)
+    assert _runs(bare) == 0
+
+
+@pytest.mark.parametrize("include", ["include", "targets/x86_64-linux/include"])
+@pytest.mark.parametrize("named", ["CUDA_TOOLKIT_PATH", "CUDA_HOME", ""])
+def test_a_toolkit_without_the_transpiler(
+    bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, include: str
+) -> None:
+    root = _toolkit(tmp_path / "cuda", include=include)
+    if named:
+        monkeypatch.setenv(named, str(root))
+    else:
+        monkeypatch.setattr(needs, "_PLACES", (str(root),))
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    (tmp_path / "libclang-cpp.so.14").touch()
+    with pytest.raises(MissingToolError, match=r"`libclang.so` is not here"):
+        build.ensure(bare)
+    (tmp_path / "libclang-14.so.1").touch()
+    assert needs.cargo_environment() == {"CUDA_TOOLKIT_PATH": str(root)}
+    assert build.ensure(bare).is_file()
+
+
+def test_the_packages_of_the_transpiler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They come before a toolkit that nobody named to cutile; what they lack is said as the command does."""
+    for name in ("CUDA_TOOLKIT_PATH", "CUDA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert needs.cargo_environment() == toolkit.build_environment()
+    monkeypatch.setattr(needs, "_PLACES", ())
+    toolkit.locate.cache_clear()
+    known = toolkit._in_package
+    monkeypatch.setattr(toolkit, "_in_package", lambda one: None if one is toolkit.CURAND_HEADER else known(one))
+    with pytest.raises(
+        MissingToolError, match=r"`curand.h` is not .* \[E0650\]: run `pip install 'cutile-tr.*build\]'`"
+    ):
+        build.ensure(folder)
+    assert _runs(folder) == 0
+
+
+def test_launches_find_the_assembler_of_a_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in (needs.ASSEMBLER, needs.TOOLKIT, "CUDA_HOME"):
+        monkeypatch.setenv(name, "")
+    needs.name_assembler()
+    assert Path(os.environ[needs.ASSEMBLER]) == toolkit.locate(toolkit.TILEIRAS)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/tileiras").touch()
+    for name, value in ((needs.TOOLKIT, tmp_path), ("CUDA_HOME", tmp_path)):
+        monkeypatch.setenv(needs.ASSEMBLER, "")
+        monkeypatch.setenv(name, str(value))
+        needs.name_assembler()
+        assert os.environ[needs.ASSEMBLER] == "", "the environment names one"
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv(needs.ASSEMBLER, "mine")
+    needs.name_assembler()
+    assert os.environ[needs.ASSEMBLER] == "mine"
 
 
 # -- The command --------------------------------------------------------------------------------------
@@ -140,6 +241,45 @@ def test_the_command(translated: Path, capsys: pytest.CaptureFixture[str]) -> No
     (translated / "op/kernel.rs").write_text("mistake")
     assert cli.main(["build", str(translated)]) == 1
     assert "error[E0840]" in (said := capsys.readouterr().err) and "cannot find value `mistake`" in said
+
+
+def test_building_is_said_in_one_line(translated: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert cli.main(["build", str(translated)]) == 0
+    said = f"building {translated}/libcutile_kernels.so with cargo: some minutes the first time\n"
+    assert capsys.readouterr().err == said
+    assert cli.main(["build", str(translated)]) == 0
+    assert capsys.readouterr().err == ""
+    (translated / "op/kernel.rs").write_text("two")
+    build.ensure(translated)
+    assert capsys.readouterr() == ("", said), "nor is the build of a first launch silent"
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_what_cargo_is_at(translated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    assert build_command.run_build(translated) == 0
+    assert "building " in terminal.getvalue() and "compiling op (crate 1)" in terminal.getvalue()
+
+
+def test_the_command_says_what_is_missing(
+    translated: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(needs, "_PLACES", ())
+    monkeypatch.delenv("CUDA_TOOLKIT_PATH", raising=False)
+    monkeypatch.setattr(toolkit, "_in_package", lambda _: None)
+    assert cli.main(["build", str(translated)]) == 2
+    err = capsys.readouterr().err
+    assert (
+        "error[E0650]: `cuda.h`, `host_config.h`, `curand.h` and `libclang.so` are" in err
+        and "'cutile-transpiler[build]'" in err
+    )
 
 
 def test_the_command_wants_a_folder_of_transpile(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,6 +41,7 @@ SHARED = {
     "E0603": {"agents/unfillable.py", "emit/control.py"},
     "E0605": {"agents/unfillable.py", "emit/control.py"},
     "E0620": {"emit/ffi.py", "emit/rust_values.py"},
+    "E0650": {"runtime/errors.py", "toolkit.py"},
     "E0652": {"cubin.py", "reference/refusal.py", "toolkit.py"},
     "E0660": {"cubin.py", "reference/refusal.py", "verify.py"},
     "E0681": {"tileir/forms.py", "tileir/parse.py"},

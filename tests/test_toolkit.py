@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,7 +53,26 @@ def test_a_missing_component_names_the_package_to_install(
     diagnostic = caught.value.diagnostic
     assert diagnostic.code == "E0650"
     assert component.path.rpartition("/")[2] in diagnostic.message
-    assert f"pip install {component.package}" in diagnostic.help
+    extra = "'cutile-transpiler[build]'`, the extra that brings "
+    assert f"pip install {extra if component in toolkit._BUILD else ''}{component.package}" in diagnostic.help
+
+
+def test_all_that_building_misses_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = metadata.files
+    gone = (toolkit.CURAND_HEADER.package, toolkit.LIBCLANG.package)
+    monkeypatch.setattr(metadata, "files", lambda package: [] if package in gone else known(package))
+    with pytest.raises(TranspileError, match=r"E0650: `curand.h` and `libclang.so` are not installed") as caught:
+        toolkit.build_environment()
+    assert "`pip install 'cutile-transpiler[build]'`, the extra that brings nvidia-curand libclang" in (
+        caught.value.diagnostic.help
+    )
+
+
+def test_the_extra_is_what_building_takes() -> None:
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
+    extra = project["project"]["optional-dependencies"]["build"]
+    assert [one.partition("==")[0] for one in extra] == [component.package for component in toolkit._BUILD]
+    assert set(extra) < set(project["build-system"]["requires"])
 
 
 def test_a_file_that_was_deleted_from_its_package_counts_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:

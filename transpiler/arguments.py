@@ -151,7 +151,7 @@ def build(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="what transpile wrote", show_default=False)],
 ) -> int:
     """Build the library of all kernels in DIR with cargo, unless it is there and fits its sources."""
-    from transpiler.commands import run_build
+    from transpiler.build_command import run_build
 
     return run_build(folder)
 

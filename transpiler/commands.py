@@ -13,7 +13,7 @@ from transpiler import jobs as job_lists
 from transpiler import toolkit
 from transpiler.batch import Options, Results, run_checks, run_jobs
 from transpiler.diagnostics import Diagnostic, Span, TranspileError, error
-from transpiler.folder_notes import WAY_OUT, left_out_notes, print_notes, removal_notes
+from transpiler.folder_notes import print_notes, removal_notes
 from transpiler.jobs import OperatorJob
 from transpiler.reference.closure import Closure
 from transpiler.report import assemble
@@ -231,38 +231,6 @@ def _stored(folder: OutputFolder, plan: OperatorPlan) -> Translation:
             text = folder.closure_text(plan.name, kernel.closure)
             closures[kernel.name] = Closure.from_text(text, f"{plan.name}/{kernel.closure}")
     return Translation(plan, {KERNEL_FILE: folder.closure_text(plan.name, KERNEL_FILE)}, closures)
-
-
-# build
-
-
-def run_build(path: Path) -> int:
-    """Build a folder's library if a source changed."""
-    from transpiler.runtime.build import BuildError, build
-
-    left_out = _prepare_library(OutputFolder(path))
-    environment = toolkit.build_environment()
-    try:
-        done = build(path, environment)
-    except BuildError as failed:
-        raise error("E0840", str(failed), help="the library that was there before is still there, if there was one",
-                    status=1) from None  # fmt: skip
-    where = done.path.as_posix()
-    print(f"built {where} in {done.seconds:.1f} s" if done.built else f"{where} is up to date")
-    return 3 if left_out else 0
-
-
-def _prepare_library(folder: OutputFolder) -> bool:
-    """Take deleted operators out of the crate, and say what the library doesn't have; returns whether that is so."""
-    manifest = folder.load()
-    if folder.removed:
-        folder.write([], toolkit.versions(), _crate)
-    left_out = left_out_notes(folder, manifest)
-    print_notes([*removal_notes(folder), *left_out])
-    if left_out and len(left_out) == len(manifest.operators):
-        raise error("E0845", f"there is nothing to build in {folder.path.as_posix()}: every operator has a Hole",
-                    help=WAY_OUT, status=3)  # fmt: skip
-    return bool(left_out)
 
 
 # Shared

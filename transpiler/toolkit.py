@@ -44,22 +44,36 @@ CRT_HEADER = Component("include/crt/host_config.h", "nvidia-cuda-crt", "is read 
 CURAND_HEADER = Component("include/curand.h", "nvidia-curand", "is read when generated crates are built")
 LIBCLANG = Component("clang/native/libclang.so", "libclang", "reads the headers when generated crates are built")
 
+_BUILD = (CUDA_HEADER, CRT_HEADER, CURAND_HEADER, LIBCLANG)
+"""What the extra ``build`` brings."""
+
 
 @functools.cache
 def locate(component: Component) -> Path:
-    """Return where ``component`` lies, or raise E0650 that names the package to install."""
-    override = os.environ.get(OVERRIDE)
-    if override and component is not LIBCLANG:
-        return _in_override(Path(override), component)
-    path = _in_package(component)
+    """Return where ``component`` lies, or raise E0650 that says what to install."""
+    path = _found(component)
     if path is None:
-        name = component.path.rpartition("/")[2]
-        raise error(
-            "E0650",
-            f"`{name}` is not installed; it {component.purpose}",
-            help=f"run `pip install {component.package}`, or set {OVERRIDE} to a CUDA toolkit (13.2 or newer)",
-        )
+        raise _missing([component])
     return path
+
+
+def _found(component: Component) -> Path | None:
+    override = os.environ.get(OVERRIDE)
+    return _in_override(Path(override), component) if override and component is not LIBCLANG else _in_package(component)
+
+
+def _missing(components: Sequence[Component]) -> TranspileError:
+    """E0650 for all that is missing at once."""
+    *others, last = (f"`{component.path.rpartition('/')[2]}`" for component in components)
+    packages = " ".join(dict.fromkeys(component.package for component in components))
+    message = f"{last} is not installed; it {components[0].purpose}"
+    if others:
+        message = f"{', '.join(others)} and {last} are not installed; building generated crates takes them"
+    way = f"run `pip install {packages}`"
+    if components[0] in _BUILD:
+        way = f"run `pip install 'cutile-transpiler[build]'`, the extra that brings {packages}"
+    other = f", or set {OVERRIDE} to a CUDA toolkit (13.2 or newer)" if tuple(components) != (LIBCLANG,) else ""
+    return error("E0650", message, help=way + other)
 
 
 def _in_override(root: Path, component: Component) -> Path:
@@ -106,7 +120,13 @@ def tool_environment() -> dict[str, str]:
 
 
 def build_environment() -> dict[str, str]:
-    """Return what cargo needs to build crates that depend on cutile, to be added to the environment."""
+    """Return what cargo needs to build crates that depend on cutile, to be added to the environment.
+
+    Raises E0650 with all that is missing.
+    """
+    missing = [component for component in _BUILD if _found(component) is None]
+    if missing:
+        raise _missing(missing)
     header, curand = locate(CUDA_HEADER), locate(CURAND_HEADER)
     locate(CRT_HEADER)
     if header.parent != curand.parent:

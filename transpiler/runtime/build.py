@@ -5,20 +5,22 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import importlib
 import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .errors import LibraryError
+from .errors import BuildError, LibraryError
+from .needs import cargo_environment
 
 NAME = "libcutile_kernels.so"
 STAMP = "libcutile_kernels.digest"
@@ -29,10 +31,10 @@ AUTOBUILD = "CUTILE_KERNELS_AUTOBUILD"
 _PATH = re.compile(r'#\[path = "([^"]+)"\]')
 _LOCK = ".build.lock"
 _SHOWN = 4000
+_STARTED = re.compile(r"^\s*(Compiling|Downloading) (?:(\S+) v\S+)?")
 
-
-class BuildError(LibraryError):
-    """The library could not be built; the one that was there before, if any, is still there."""
+Watch = Callable[[Path], AbstractContextManager[Callable[[str], None]]]
+"""Shows that a library is being built: entered with the library's path, its function is given each crate's name."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +89,18 @@ def ensure(root: Path) -> Path:
     return library if is_fresh(root) else build(root).path
 
 
-def build(root: Path, environment: Mapping[str, str] | None = None) -> Built:
+@contextlib.contextmanager
+def say(library: Path) -> Iterator[Callable[[str], None]]:
+    """Say in one line that a library is built."""
+    print(f"building {library} with cargo: some minutes the first time", file=sys.stderr, flush=True)
+    yield lambda _crate: None
+
+
+def build(root: Path, environment: Mapping[str, str] | None = None, watch: Watch = say) -> Built:
     """Build a folder's library unless it is fresh; raises BuildError with what the compiler says.
 
-    ``environment`` is added to this process's own; left out, the headers and libclang are looked for.
+    ``environment`` is added to this process's own; left out, the headers and libclang are looked for
+    (MissingToolError).
     """
     started = time.perf_counter()
     with _locked(root):
@@ -98,7 +108,9 @@ def build(root: Path, environment: Mapping[str, str] | None = None) -> Built:
         if built:
             _refuse_deleted(root)
             known = digest(root)
-            made = _cargo(root, _environment() if environment is None else environment)
+            added = cargo_environment() if environment is None else environment
+            with watch(root / NAME) as tell:
+                made = _cargo(root, added, tell)
             _install(made, root / NAME)
             _install_text(known + "\n", root / STAMP)
     return Built(root / NAME, built, time.perf_counter() - started)
@@ -129,24 +141,47 @@ def _refuse_deleted(root: Path) -> None:
         )
 
 
-def _cargo(root: Path, environment: Mapping[str, str]) -> Path:
+def _cargo(root: Path, environment: Mapping[str, str], tell: Callable[[str], None]) -> Path:
     """Run cargo and return the library that it made."""
     cargo = shutil.which("cargo")
     if cargo is None:
         raise BuildError(f"{root / NAME} has to be built, and `cargo` was not found: install Rust (https://rustup.rs)")
     command = [cargo, "build", "--release", "--message-format=json-render-diagnostics"]
     try:
-        done = subprocess.run(
-            command, cwd=root, env={**os.environ, **environment}, capture_output=True, text=True, check=False
-        )
+        status, messages, said = _followed(command, root, {**os.environ, **environment}, tell)
     except OSError as exc:
         raise BuildError(f"`cargo` does not run: {exc.strerror}") from None
-    if done.returncode:
-        raise BuildError(f"cargo could not build the library of {root}:\n{_essence(done.stderr)}")
-    made = [Path(path) for path in _artifacts(done.stdout) if Path(path).name == NAME]
+    if status:
+        raise BuildError(f"cargo could not build the library of {root}:\n{_essence(said)}")
+    made = [Path(path) for path in _artifacts(messages) if Path(path).name == NAME]
     if not made:
         raise BuildError(f"cargo made no {NAME} in {root}: the crate has to be a cdylib called cutile_kernels")
     return made[-1]
+
+
+def _followed(
+    command: list[str], root: Path, environment: Mapping[str, str], tell: Callable[[str], None]
+) -> tuple[int, str, str]:
+    """Run cargo to its end, telling what it starts on; returns exit status, messages and what it said."""
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as messages,
+        subprocess.Popen(command, cwd=root, env=environment, stdin=subprocess.DEVNULL, stdout=messages,
+                         stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="replace") as running,
+    ):  # fmt: skip
+        assert running.stderr is not None
+        said = []
+        try:
+            for line in running.stderr:
+                said.append(line)
+                started = _STARTED.match(line)
+                if started is not None:
+                    tell(started[2] or "")
+            status = running.wait()
+        except BaseException:
+            running.kill()
+            raise
+        messages.seek(0)
+        return status, messages.read(), "".join(said)
 
 
 def _artifacts(output: str) -> Iterator[str]:
@@ -163,20 +198,6 @@ def _essence(said: str) -> str:
     start = min((i for i in (said.find("\nerror"), said.find("error: ")) if i >= 0), default=-1)
     text = said[start:].strip() if start >= 0 else said.strip()[-_SHOWN:]
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "\n.."
-
-
-def _environment() -> dict[str, str]:
-    """What the bindings of CUDA are generated with, where the environment doesn't say it already."""
-    named = Path(os.environ.get("CUDA_TOOLKIT_PATH", "")) / "include" / "cuda.h"
-    if named.is_file():
-        return {}
-    try:
-        toolkit: Any = importlib.import_module("transpiler.toolkit")
-        found: dict[str, str] = toolkit.build_environment()
-        return found
-    except Exception:  # not installed, or not with what building takes: cargo will say what is missing
-        default = Path("/usr/local/cuda")
-        return {"CUDA_TOOLKIT_PATH": str(default)} if (default / "include/cuda.h").is_file() else {}
 
 
 def _install(made: Path, place: Path) -> None:

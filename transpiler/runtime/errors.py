@@ -17,6 +17,18 @@ class LibraryError(CutileError, OSError):
     code = "ABI_MISMATCH"
 
 
+class BuildError(LibraryError):
+    """The library could not be built; the one that was there before, if any, is still there."""
+
+
+class MissingToolError(BuildError):
+    """What cargo needs isn't here, so it was not started; ``diagnostic`` is the transpiler's code for that."""
+
+    def __init__(self, message: str, help: str, diagnostic: str = "E0650") -> None:
+        super().__init__(f"{message} [{diagnostic}]: {help}")
+        self.message, self.help, self.diagnostic = message, help, diagnostic
+
+
 class ArgumentError(CutileError, TypeError):
     """Too many or too few arguments, or one that is no array, number or constant."""
 

@@ -12,6 +12,7 @@ from typing import Any
 from .build import ensure
 from .errors import DriverError, LibraryError, from_code
 from .fast import FastLaunches, Launch
+from .needs import name_assembler
 
 ABI_VERSION = 2
 OVERRIDE = "CUTILE_KERNELS_LIBRARY"
@@ -104,6 +105,7 @@ class Library:
             cffi: Any = importlib.import_module("cffi")
         except ImportError:
             raise LibraryError("launching kernels needs cffi: run `pip install cffi`") from None
+        name_assembler()
         ffi = cffi.FFI()
         ffi.cdef(CDEF + _prototypes(self._symbols))
         try:
