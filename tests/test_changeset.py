@@ -16,7 +16,8 @@ import pytest
 
 from transpiler import cli
 from transpiler.batch import Options, run_jobs
-from transpiler.changeset import layout
+from transpiler.changeset import layout, summary
+from transpiler.changeset.checkout import Changed, Checkout
 from transpiler.changeset.command import CORPUS, _figures, write_evidence
 from transpiler.changeset.test_backends import add_backend
 from transpiler.diagnostics import TranspileError
@@ -192,17 +193,32 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_a_changeset(checkout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def fresh(checkout: Path, tmp_path: Path) -> Path:
+    """A clone of its own."""
+    subprocess.run(["git", "clone", "-q", str(checkout), str(tmp_path / "fresh")], check=True)
+    return tmp_path / "fresh"
+
+
+def _changeset(folder: Path, *arguments: str) -> list[str]:
+    return ["changeset", *arguments, "--no-verify", "--into", str(folder), "-j", "1"]
+
+
+def test_a_changeset(checkout: Path, fresh: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Six files an operator; the patch applies; a second run changes nothing; everything is Python that compiles."""
-    fresh = tmp_path / "fresh"
-    subprocess.run(["git", "clone", "-q", str(checkout), str(fresh)], check=True)
     patch = tmp_path / "softmax.patch"
-    command = ["changeset", "softmax", "--no-verify", "--into", str(checkout), "--patch", str(patch)]
+    command = [*_changeset(checkout, "softmax"), "--patch", str(patch)]
     assert cli.main(command) == 0
-    assert capsys.readouterr().out.endswith(f"files changed in {checkout}\n")
+    said = capsys.readouterr().out
+    assert said.startswith("softmax: not checked\nattention_sink, bmm, matmul, silu_and_mul, swiglu: not checked; Tile")
+    assert f"\ndeleted 1 file: {layout.ROOT}/ffi_util.rs\n" in said and "/softmax_kernel/{ffi.rs,kernel.rs}" in said
+    assert said.endswith(f" files changed in {checkout}; nothing is staged\nwrote {patch}\n")
+    assert _git(checkout, "diff", "--cached", "--name-only") == ""
+    states = {row[:2] for row in _git(checkout, "status", "--porcelain").splitlines()}
+    assert states == {" M", " D", "??"}, "one consistent state of the index: as it was"
     first = patch.read_text()
     assert cli.main(command) == 0
-    assert capsys.readouterr().out.endswith("nothing to change\n") and patch.read_text() == first
+    assert "\nnothing to change\n" in capsys.readouterr().out and patch.read_text() == first
     _git(fresh, "apply", "--check", str(patch))
     _git(fresh, "apply", str(patch))
     root = fresh / layout.ROOT
@@ -214,6 +230,118 @@ def test_a_changeset(checkout: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "use crate::softmax_kernel::softmax_kernels;" in (root / "softmax_kernel/ffi.rs").read_text()
     assert all("cutile-rs" in (root / f"{name}.py").read_text() for name in (*layout.REPLACED, "softmax"))
     subprocess.run([sys.executable, "-m", "compileall", "-q", str(root)], check=True)
+    capsys.readouterr()  # a patch that was applied by hand is what we would write, too; then others join
+    assert cli.main(_changeset(fresh, "softmax")) == 0
+    assert "\nnothing to change\n" in capsys.readouterr().out
+    assert cli.main([*_changeset(fresh, "relu"), "--patch", str(patch)]) == 0
+    assert "softmax_kernel" in patch.read_text() and "relu_kernel" in patch.read_text()
+
+
+# -- Work that isn't committed ------------------------------------------------------------------------
+
+_FILES = {"mine.rs": "new", "sub/mine.rs": "new", "old.rs": None}
+_EDITS = {"test.py": lambda text: text if "ours" in text else text + "ours\n"}
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    for name, text in (("mine.rs", "old"), ("old.rs", "old"), ("test.py", "theirs\n"), ("other.py", "theirs\n")):
+        (tmp_path / name).write_text(text)
+    _git(tmp_path, "init", "-q")
+    _git(tmp_path, "add", ".")
+    _git(tmp_path, "commit", "-qm", "as it is")
+    return tmp_path
+
+
+def _state(root: Path) -> dict[str, str]:
+    return {str(p.relative_to(root)): p.read_text() for p in root.rglob("*") if p.is_file() and ".git" not in p.parts}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("mine.rs", "edited"), ("mine.rs", None), ("sub/mine.rs", "untracked"), ("old.rs", "edited"),
+     ("test.py", "edited"), ("test.py", None)],
+)  # fmt: skip
+@pytest.mark.parametrize("how", ["plain", "staged", "ignored"])
+def test_work_that_is_not_committed_is_never_lost(repository: Path, name: str, text: str | None, how: str) -> None:
+    path = repository / name
+    path.parent.mkdir(exist_ok=True)
+    if text is None:
+        path.unlink()
+    else:
+        path.write_text(text)
+    if how == "staged":
+        _git(repository, "add", "--all")
+    if how == "ignored":
+        (repository / ".git/info/exclude").write_text(f"{name.partition('/')[0]}\n")
+    before = _state(repository), _git(repository, "status", "--porcelain")
+    with pytest.raises(TranspileError, match=rf"E0846: .* aren't committed in files .*: {name}$") as caught:
+        Checkout(repository).change(_FILES, _EDITS)
+    assert "commit" in caught.value.diagnostic.help and "stash" in caught.value.diagnostic.help
+    assert (_state(repository), _git(repository, "status", "--porcelain")) == before
+
+
+def test_what_we_wrote_is_no_work_of_theirs(repository: Path) -> None:
+    """A second run changes nothing, one that writes something else goes on, committed or not."""
+    checkout = Checkout(repository)
+    assert checkout.change(_FILES, _EDITS)[0] == Changed(["sub/mine.rs"], ["mine.rs", "test.py"], ["old.rs"])
+    assert checkout.change(_FILES, _EDITS)[0] == Changed()
+    assert checkout.change({"mine.rs": "newer"}, {})[0] == Changed([], ["mine.rs"], [])
+    _git(repository, "commit", "-qam", "theirs now")
+    assert checkout.change({"mine.rs": "newest"}, {})[0] == Changed([], ["mine.rs"], [])
+    (repository / "sub/mine.rs").write_text("edited since")
+    with pytest.raises(TranspileError, match="E0846"):
+        checkout.change(_FILES, _EDITS)
+
+
+def test_the_patch_has_our_changes_and_no_others(repository: Path) -> None:
+    (repository / "other.py").write_text("edited")
+    (repository / "untracked.py").write_text("new")
+    checkout = Checkout(repository)
+    patch = checkout.patch(checkout.change(_FILES, _EDITS)[1])
+    assert set(re.findall(r"^diff --git a/(\S+)", patch, re.MULTILINE)) == {
+        "mine.rs",
+        "old.rs",
+        "sub/mine.rs",
+        "test.py",
+    }
+    assert "edited" not in patch and checkout.patch(checkout.change(_FILES, _EDITS)[1]) == patch
+    assert _git(repository, "diff", "--cached", "--name-only") == ""
+    _git(repository, "commit", "-qam", "all but what is untracked")
+    (repository / "test.py").write_text("theirs, edited\nours\n")
+    done, ours = checkout.change(_FILES, _EDITS)
+    assert done == Changed() and "test.py" not in ours, "nothing of ours is needed there"
+    assert "test.py" not in checkout.patch(ours)
+
+
+def test_an_edit_on_top_of_ours_is_theirs(repository: Path) -> None:
+    checkout = Checkout(repository)
+    checkout.change({}, _EDITS)
+    (repository / "test.py").write_text("theirs\nours\nedited\n")
+    with pytest.raises(TranspileError, match=r"E0846: .*: test\.py$"):
+        checkout.change({}, _EDITS)
+
+
+def test_a_checkout_within_a_repository_and_one_without_a_commit(repository: Path) -> None:
+    (repository / "sub").mkdir()
+    (repository / "sub/mine.rs").write_text("theirs")
+    with pytest.raises(TranspileError, match=r"E0846: .*: mine\.rs$"):
+        Checkout(repository / "sub").change({"mine.rs": "new"}, {})
+    checkout = Checkout(repository / "sub")
+    assert "sub/other.rs" in checkout.patch(checkout.change({"other.rs": "new"}, {})[1])
+    _git(repository, "checkout", "-q", "--orphan", "empty")
+    with pytest.raises(TranspileError, match="E0842"):
+        Checkout(repository)
+
+
+def test_the_files_are_told_in_short(tmp_path: Path) -> None:
+    many = [f"{layout.CRATE}/src/support/{i}.rs" for i in range(9)]
+    done = Changed([*many, "a/x.py", "a/y.py"], [*layout.INTERFACES, "tests/ops/test_bmm.py"], [])
+    made, changed, why, last = summary.files(tmp_path, done)
+    assert made == f"made 11 files: {layout.CRATE}/src/support (9), a/{{x.py,y.py}}"
+    assert changed == f"changed 2 files: {layout.INTERFACES[0]}, tests/ops/test_bmm.py"
+    assert "tests run with the backend" in why and "moe_interface.py" in why and "deleted" not in why
+    assert last.startswith("13 files changed in ")
 
 
 def test_what_is_no_checkout_or_no_operator(checkout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

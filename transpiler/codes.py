@@ -231,6 +231,10 @@ _OWN: dict[str, Code] = {
     "E0845": Code("nothing to build", "Every operator of the folder has a Hole, and Rust refuses a kernel.rs with one, "
                   "so the library would have no kernels. Nothing was built; exit status 3.",
                   "Fill the Holes (`transpile fill DIR`), or translate the kernels without one alone with `--kernel`."),
+    "E0846": Code("work in the checkout would be lost", "Files that `transpile changeset` would write, edit or delete "
+                  "have changes that aren't committed, or are untracked, and aren't what an earlier run wrote. Nothing "
+                  "was written.", "Commit them, or put them away (`git stash push --include-untracked`), and run it "
+                  "again."),
     "E0870": Code("not an override", "A file in DIR/_overrides isn't an override, or was changed by hand: its name, "
                   "its construct and its writer don't fit together.", "Delete it, and run `transpile fill DIR` again."),
     "E0871": Code("an unknown rule", "`--without` names rows of the tables of rules and forms, to see what becomes of "

@@ -72,7 +72,7 @@ def _missing(components: Sequence[Component]) -> TranspileError:
     way = f"run `pip install {packages}`"
     if components[0] in _BUILD:
         way = f"run `pip install 'cutile-transpiler[build]'`, the extra that brings {packages}"
-    other = f", or set {OVERRIDE} to a CUDA toolkit (13.2 or newer)" if tuple(components) != (LIBCLANG,) else ""
+    other = f", or set {OVERRIDE} to a CUDA toolkit (13.2 or newer)" if LIBCLANG not in components else ""
     return error("E0650", message, help=way + other)
 
 

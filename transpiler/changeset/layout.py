@@ -20,6 +20,8 @@ REPLACED = ("attention_sink", "bmm", "matmul", "silu_and_mul", "swiglu")
 """The ports that TileGym has; they are written for cutile 0.2, and the crate can only be of one version."""
 REMOVED = (f"{ROOT}/ffi_util.rs",)
 """What only those ports use."""
+INTERFACES = ("src/tilegym/ops/moe_interface.py",)
+"""Modules of TileGym that choose a configuration by the backend's name."""
 
 _LICENSE = "SPDX-License-Identifier: MIT\n"
 _RUST_HEADER = f"// {_LICENSE}//\n"
