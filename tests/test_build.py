@@ -357,7 +357,7 @@ def test_a_deleted_operator_is_forgotten(with_hole: Path, capsys: pytest.Capture
 
 def test_an_operator_of_the_library_that_is_deleted(with_hole: Path) -> None:
     shutil.rmtree(with_hole / "op")
-    with pytest.raises(build.BuildError, match=r"/op was deleted: `transpile build .*` makes the library without it"):
+    with pytest.raises(BuildError, match=r"/op was deleted: `transpile build .*` makes the library without it"):
         build.ensure(with_hole)
     assert _runs(with_hole) == 0
 

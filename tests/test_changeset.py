@@ -211,7 +211,7 @@ def test_a_changeset(checkout: Path, fresh: Path, tmp_path: Path, capsys: pytest
     assert cli.main(command) == 0
     said = capsys.readouterr().out
     assert said.startswith("softmax: not checked\nattention_sink, bmm, matmul, silu_and_mul, swiglu: not checked; Tile")
-    assert f"\ndeleted 1 file: {layout.ROOT}/ffi_util.rs\n" in said and "/softmax_kernel/{ffi.rs,kernel.rs}" in said
+    assert f"\ndeleted 1 file in {layout.ROOT}: ffi_util.rs\n" in said and "softmax_kernel/{ffi.rs,kernel.rs}" in said
     assert said.endswith(f" files changed in {checkout}; nothing is staged\nwrote {patch}\n")
     assert _git(checkout, "diff", "--cached", "--name-only") == ""
     states = {row[:2] for row in _git(checkout, "status", "--porcelain").splitlines()}
@@ -338,8 +338,8 @@ def test_the_files_are_told_in_short(tmp_path: Path) -> None:
     many = [f"{layout.CRATE}/src/support/{i}.rs" for i in range(9)]
     done = Changed([*many, "a/x.py", "a/y.py"], [*layout.INTERFACES, "tests/ops/test_bmm.py"], [])
     made, changed, why, last = summary.files(tmp_path, done)
-    assert made == f"made 11 files: {layout.CRATE}/src/support (9), a/{{x.py,y.py}}"
-    assert changed == f"changed 2 files: {layout.INTERFACES[0]}, tests/ops/test_bmm.py"
+    assert made == f"made 11 files in {layout.ROOT}: cutile_kernels/src/support (9); in a: x.py, y.py"
+    assert changed == "changed 2 files in src/tilegym/ops: moe_interface.py; in tests/ops: test_bmm.py"
     assert "tests run with the backend" in why and "moe_interface.py" in why and "deleted" not in why
     assert last.startswith("13 files changed in ")
 

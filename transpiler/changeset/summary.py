@@ -32,7 +32,7 @@ def files(root: Path, done: Changed) -> list[str]:
     paths = [path for _, some in kinds for path in some]
     if not paths:
         return ["nothing to change"]
-    rows = [f"{verb} {counted(len(some), 'file')}: {_by_folder(some)}" for verb, some in kinds if some]
+    rows = [f"{verb} {counted(len(some), 'file')} {_by_folder(some)}" for verb, some in kinds if some]
     why = [
         (any(path.startswith("tests/") for path in paths), "the operators' tests run with the backend cutile-rs too"),
         (any(path in layout.INTERFACES for path in paths), "moe_interface.py chooses configurations by backend"),
@@ -52,10 +52,21 @@ def _verdicts(found: Sequence[Operator]) -> str:
 
 
 def _by_folder(paths: Sequence[str]) -> str:
-    """The folders, each with its files' names where there are few of them."""
-    names: dict[str, list[str]] = {}
+    """What lies in the folder of the ports, and in others: the files' names where a folder has few of them."""
+    places: dict[str, dict[str, list[str]]] = {}
     for path in map(PurePosixPath, paths):
-        names.setdefault(str(path.parent), []).append(path.name)
-    return ", ".join(f"{folder}/{some[0]}" if len(some) == 1 else
-                     f"{folder}/{{{','.join(some)}}}" if len(some) <= _NAMED else f"{folder} ({len(some)})"
-                     for folder, some in names.items())  # fmt: skip
+        place = PurePosixPath(layout.ROOT) if path.is_relative_to(layout.ROOT) else path.parent
+        folder = str(path.parent.relative_to(place))
+        places.setdefault(str(place), {}).setdefault(folder, []).append(path.name)
+    return "; ".join(
+        f"in {place}: {', '.join(_names(folder, some) for folder, some in folders.items())}"
+        for place, folders in places.items()
+    )
+
+
+def _names(folder: str, names: Sequence[str]) -> str:
+    if len(names) > _NAMED:
+        return f"{len(names)} files" if folder == "." else f"{folder} ({len(names)})"
+    if folder == ".":
+        return ", ".join(names)
+    return f"{folder}/{names[0]}" if len(names) == 1 else f"{folder}/{{{','.join(names)}}}"
