@@ -18,7 +18,7 @@ from ffi_build import load_package
 
 from transpiler import build_command, cli, toolkit
 from transpiler.runtime import build, needs
-from transpiler.runtime.errors import BuildError, LibraryError, MissingToolError
+from transpiler.runtime.errors import BuildError, CompileError, LibraryError, MissingToolError, from_code
 
 # Stands in for cargo: makes a "library" of the sources, or fails as rustc does; notes each run.
 _CARGO = """\
@@ -142,18 +142,18 @@ def test_what_is_missing_is_said_before_cargo_starts(
     bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(
-        MissingToolError, match=r"CUDA's headers and `libclang.so` .*\[E0650\].*transpile build"
+        MissingToolError, match=r"needs CUDA's headers and `libclang.so`, .*\[E0650\].*transpile build"
     ) as caught:
         build.ensure(bare)
     assert isinstance(caught.value, BuildError) and "pip install 'cutile-transpiler[build]'" in caught.value.help
     monkeypatch.setenv("LIBCLANG_PATH", "/clang")
     for unfit in (_toolkit(tmp_path / "old", 12080), _toolkit(tmp_path / "part", without="curand.h"), Path("nowhere")):
         monkeypatch.setenv("CUDA_TOOLKIT_PATH", str(unfit))
-        with pytest.raises(MissingToolError, match=r"CUDA's headers are not here.*\[E0650\]"):
+        with pytest.raises(MissingToolError, match=r"needs CUDA's headers, not found here.*\[E0650\]"):
             build.ensure(bare)
     monkeypatch.delenv("LIBCLANG_PATH")
     monkeypatch.setenv("CUDA_TOOLKIT_PATH", str(_toolkit(tmp_path / "new")))
-    with pytest.raises(MissingToolError, match=r"`libclang.so` is not here.*\[E0650\]"):
+    with pytest.raises(MissingToolError, match=r"needs `libclang.so`, not found here.*\[E0650\]"):
         build.ensure(bare)
     assert _runs(bare) == 0
 
@@ -170,7 +170,7 @@ def test_a_toolkit_without_the_transpiler(
         monkeypatch.setattr(needs, "_PLACES", (str(root),))
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
     (tmp_path / "libclang-cpp.so.14").touch()
-    with pytest.raises(MissingToolError, match=r"`libclang.so` is not here"):
+    with pytest.raises(MissingToolError, match=r"needs `libclang.so`, not found here"):
         build.ensure(bare)
     (tmp_path / "libclang-14.so.1").touch()
     assert needs.cargo_environment() == {"CUDA_TOOLKIT_PATH": str(root)}
@@ -209,6 +209,13 @@ def test_launches_find_the_assembler_of_a_package(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv(needs.ASSEMBLER, "mine")
     needs.name_assembler()
     assert os.environ[needs.ASSEMBLER] == "mine"
+
+
+def test_a_launch_without_an_assembler_says_where_there_is_one() -> None:
+    """What cutile says then is known by its first words."""
+    failed = from_code("COMPILE", "`k`: error: failed to launch tileiras tileiras: No such file or directory")
+    assert isinstance(failed, CompileError) and "pip install 'cuda-tile[tileiras]'" in str(failed)
+    assert "pip install" not in str(from_code("COMPILE", "`k`: tileiras failed while compiling"))
 
 
 # -- The command --------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tools import reference_pages
 from transpiler.arguments import COMMANDS
 from transpiler.codes import CODES
+from transpiler.corpora import REQUIREMENTS
 from transpiler.tileir.equivalences import EQUIVALENCES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,3 +61,9 @@ def test_files_and_commands_that_are_named_exist(page: Path) -> None:
         assert [code for code in re.findall(r"\b[EW]\d{4}\b", text) if code not in CODES] == []
     subcommands = set(re.findall(r"^(?: {4}|\$ )transpile ([a-z]+)\b(?!\.)", text, flags=re.MULTILINE))
     assert subcommands <= COMMANDS
+
+
+def test_the_readme_names_the_versions_that_are_needed() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rust = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]["rust-version"]
+    assert f"Rust {rust} or newer" in text and f"pip install --no-deps {REQUIREMENTS['tilegym']}" in text

@@ -122,6 +122,13 @@ _BY_CODE: dict[str, type[CutileError]] = {
 }
 
 
+_NO_ASSEMBLER = "failed to launch tileiras"
+_GET_ASSEMBLER = (
+    "; run `pip install 'cuda-tile[tileiras]'`, or name a CUDA toolkit (13.2 or newer) in CUDA_TOOLKIT_PATH"
+)
+
+
 def from_code(name: str, message: str) -> CutileError:
     """Return the exception for a code of the C interface."""
-    return _BY_CODE.get(name, InternalError)(f"{message} [{name}]")
+    hint = _GET_ASSEMBLER if _NO_ASSEMBLER in message else ""
+    return _BY_CODE.get(name, InternalError)(f"{message} [{name}]{hint}")

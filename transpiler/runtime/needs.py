@@ -72,7 +72,7 @@ def _packages() -> dict[str, str] | MissingToolError | None:
 def _missing(headers: bool, clang: bool) -> MissingToolError:
     what = [name for name, missing in (("CUDA's headers", headers), ("`libclang.so`", clang)) if missing]
     return MissingToolError(
-        f"{' and '.join(what)} {'are' if headers or len(what) > 1 else 'is'} not here; cargo needs both",
+        f"building the library needs {' and '.join(what)}, not found here",
         "run `transpile build` on this folder where the transpiler is installed with "
         "`pip install 'cutile-transpiler[build]'`, and copy the library that it makes; or install a CUDA toolkit "
         f"(13.0 or newer), name it in {TOOLKIT}, and `pip install libclang`",

@@ -39,7 +39,9 @@ fn install_hook() {
 }
 
 fn describe(info: &PanicHookInfo<'_>) -> String {
-    let message = info.payload_as_str().unwrap_or("unknown panic");
+    let payload = info.payload(); // `payload_as_str` would need Rust 1.91
+    let text = payload.downcast_ref::<String>().map(String::as_str).or(payload.downcast_ref::<&str>().copied());
+    let message = text.unwrap_or("unknown panic");
     match info.location() {
         Some(place) => format!("{message} (at {}:{})", crate_path(place.file()), place.line()),
         None => message.to_owned(),
