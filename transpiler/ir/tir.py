@@ -65,7 +65,7 @@ from transpiler.ir.symbolic import Sym
 from transpiler.ir.trace import RuleTrace
 from transpiler.ir.types import DType, Type
 
-PURE_EFFECT_FREE = frozenset({"load_view", "load_ptr"})
+LOADS = frozenset({"load_view", "load_ptr"})
 EFFECTS = frozenset(
     {"store_view", "store_ptr", "atomic_rmw", "atomic_cas", "atomic_red_view", "print", "assert", "gdc_wait",
      "gdc_launch", "hole"}
@@ -162,6 +162,16 @@ class Op:
     is_body: bool = False  # a loop that is the kernel's body, because a branch in a branch leaves it
     carried_by: frozenset[CallSite] = frozenset()  # the calls whose loops carry a token that it waits for
 
+    def within(self) -> Iterator[Op]:
+        """The operation, and every one in it."""
+        yield self
+        for region in self.regions:
+            yield from walk(region)
+
+    def sites(self) -> tuple[CallSite, ...]:
+        """The helper calls that the operation is part of, the innermost one first."""
+        return tuple(self.site.calls()) if self.site is not None else ()
+
     def calls(self) -> Iterator[CallSite]:
         """The helper calls that the operation belongs to, or whose results it hands on."""
         for call in (self.site, self.result_of):
@@ -174,8 +184,8 @@ class Op:
 
     def runs_once_in(self, outer: Op) -> bool:
         """Does the reference compiler have a loop that runs once between ``outer`` and this operation in it?"""
-        around = set(outer.site.calls()) if outer.site is not None else set()
-        return self.site is not None and any(call.once and call not in around for call in self.site.calls())
+        around = outer.sites()
+        return any(call.once and call not in around for call in self.sites())
 
     @property
     def result(self) -> Value:
@@ -262,6 +272,11 @@ def walk(block: Block) -> Iterator[Op]:
         yield op
         for region in op.regions:
             yield from walk(region)
+
+
+def parents_of(block: Block) -> dict[Op, Op]:
+    """The operation that each one in another stands in."""
+    return {inner: op for op in walk(block) for region in op.regions for inner in region.ops}
 
 
 def fix_dtype(kernel: Kernel, array: str) -> None:

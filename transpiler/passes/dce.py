@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transpiler.ir.tir import EFFECTS, TERMINATORS, Block, CallSite, Kernel, Op, Value, walk
+from transpiler.ir.tir import EFFECTS, TERMINATORS, Block, CallSite, Kernel, Op, Value, parents_of, walk
 
 
 def eliminate_dead_code(kernel: Kernel) -> None:
@@ -107,7 +107,7 @@ def _mark(body: Block, threaded: bool) -> _Marker:
     m = _Marker(threaded)
     m.prepare(body, None)
     returns = {} if threaded else _returns(body)
-    parents = {inner: op for op in walk(body) for region in op.regions for inner in region.ops}
+    parents = parents_of(body)
 
     def keep_with_parents(op: Op | None) -> None:
         while op is not None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from transpiler.ir.tir import EFFECTS, Block, Kernel, Op, walk
-from transpiler.passes.motion import LOADS, Motion, carriers, defined, free
+from transpiler.ir.tir import EFFECTS, LOADS, Block, Kernel, Op, walk
+from transpiler.passes.motion import Motion, carriers, defined, free
 
 
 def move_loads(kernel: Kernel) -> None:
@@ -55,7 +55,7 @@ def _visit(block: Block, motion: Motion, waited_for: set[Op]) -> None:
 def _taken_out(parent: Op, body: Block, motion: Motion, waited_for: set[Op]) -> list[Op]:
     """Remove the operations to move from a loop's body or a branch, in order."""
     inside = defined(body)
-    around = set(parent.site.calls()) if parent.site is not None else set()
+    around = set(parent.sites())
     movable: dict[Op, None] = {}
     for op in body.ops:
         leaves = motion.may_leave_branch(op) if parent.opcode == "if" else carriers(op) <= around

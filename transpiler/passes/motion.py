@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transpiler.ir.tir import EFFECTS, TERMINATORS, Block, CallSite, Kernel, Op, Value, walk
-
-LOADS = ("load_view", "load_ptr")
+from transpiler.ir.tir import EFFECTS, LOADS, TERMINATORS, Block, CallSite, Kernel, Op, Value, parents_of, walk
 
 
 class Motion:
@@ -22,11 +20,10 @@ class Motion:
         self._kernel = kernel
         self._of_calls: dict[CallSite, set[Op]] = {}
         self._busy: set[CallSite] = set()  # calls that are loops to the reference, and stay where they are
-        self.parents: dict[Op, Op] = {}
+        self.parents = parents_of(kernel.body)
         for op in walk(kernel.body):
-            self.parents.update((inner, op) for region in op.regions for inner in region.ops)
-            if op.site is not None and (op.opcode in EFFECTS or _is_load(op)):
-                self._busy.update(op.site.calls())
+            if op.opcode in EFFECTS or _is_load(op):
+                self._busy.update(op.sites())
 
     def harmless(self, op: Op) -> bool:
         """May the operation be executed elsewhere, or more often?
@@ -37,10 +34,9 @@ class Motion:
             return False
         if op.opcode == "if" and any(region.ops[-1].opcode != "yield" for region in op.regions):
             return False
-        inner = [o for region in op.regions for o in walk(region)]
-        if any(o.opcode in EFFECTS or _is_load(o) or o.opcode == "return" for o in inner):
+        if any(o.opcode in EFFECTS or _is_load(o) or o.opcode == "return" for o in op.within() if o is not op):
             return False
-        return not any(self._stays_with_its_call(o) for o in (op, *inner))
+        return not any(map(self._stays_with_its_call, op.within()))
 
     def _stays_with_its_call(self, op: Op) -> bool:
         """Is it a part, or the result, of the loop that a call is, and does that stay?"""
@@ -100,7 +96,7 @@ def defined(body: Block) -> set[Value]:
 def free(op: Op) -> Iterator[Value]:
     """The values from outside that an operation uses, those of its regions included."""
     own = {v for region in op.regions for v in defined(region)}
-    for each in (op, *(inner for region in op.regions for inner in walk(region))):
+    for each in op.within():
         yield from (v for v in each.operands if v not in own)
         if isinstance(each.result_of, Value) and each.result_of not in own:
             yield each.result_of
@@ -108,7 +104,7 @@ def free(op: Op) -> Iterator[Value]:
 
 def carriers(op: Op) -> set[CallSite]:
     """The calls whose loops carry a token that an operation, or one in it, waits for."""
-    return {call for each in (op, *(o for r in op.regions for o in walk(r))) for call in each.carried_by}
+    return {call for each in op.within() for call in each.carried_by}
 
 
 class Inside:
@@ -117,10 +113,8 @@ class Inside:
     def __init__(self, motion: Motion, loop: Op) -> None:
         self.motion, self.loop, self.body = motion, loop, loop.regions[0]
         self.values = defined(self.body)
-        self.around = set(loop.site.calls()) if loop.site is not None else set()
-        self.parents: dict[Op, Op] = {}
-        for op in walk(self.body):
-            self.parents.update((inner, op) for region in op.regions for inner in region.ops)
+        self.around = set(loop.sites())
+        self.parents = parents_of(self.body)
         self.at_top: set[Op] = set()
         """The operations that stand at the top of the body, or are moved there."""
         self._before: set[Op] = set()

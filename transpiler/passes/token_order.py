@@ -12,12 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from transpiler.ir.tir import Block, CallSite, Kernel, Op, Value, walk
+from transpiler.ir.tir import LOADS, Block, CallSite, Kernel, Op, Value, walk
 from transpiler.ir.types import TOKEN
 
 Effect = Literal[1, 2]  # load, store
 ANY = "*"  # an access to anything (print, grid control)
-_LOADS = ("load_view", "load_ptr")
 _STORES = ("store_view", "store_ptr")
 _ATOMICS = ("atomic_rmw", "atomic_cas", "atomic_red_view")
 _GLOBAL = ("print", "gdc_wait", "gdc_launch")
@@ -101,7 +100,7 @@ def order_tokens(kernel: Kernel) -> None:
 
 
 def _effect(op: Op) -> Effect | None:
-    if op.opcode in _LOADS:
+    if op.opcode in LOADS:
         return None if op.attrs.get("untracked") else 1
     return 2 if op.opcode in _STORES + _ATOMICS + _GLOBAL else None
 
@@ -130,7 +129,7 @@ class _Pass:
                 out.add(self.group(op), e)
                 acquires = op.attrs.get("ordering") in _ACQUIRES or op.opcode == "gdc_wait"
                 out.acquires |= acquires
-                for call in op.site.calls() if op.site is not None else ():
+                for call in op.sites():
                     if call.once:
                         inside = self.calls.setdefault(call, _Effects())
                         inside.add(self.group(op), e)
@@ -197,12 +196,12 @@ class _Pass:
         if loop is not None and op in loop.parallel:
             return self._parallel_store(op, tokens, loop, last_op, last_store)
         out: list[Op] = []
-        wanted = last_store if op.opcode in _LOADS else last_op
+        wanted = last_store if op.opcode in LOADS else last_op
         op.operands += (self._input(wanted, op, tokens, out),)
         out.append(op)
         token = op.results[-1]
         token.hint = token.hint or _name(last_op)
-        if op.opcode in _LOADS:
+        if op.opcode in LOADS:
             tokens[last_op] = _join(op, [tokens[last_op], token], out)
         else:
             tokens[last_op] = tokens[last_store] = token
@@ -227,7 +226,7 @@ class _Pass:
 
     def _note_carried(self, op: Op, tokens: Mapping[Key, Value], waits_for: Callable[[Key], bool]) -> None:
         """Note the calls around an operation that carry a token that it waits for, as they got it."""
-        for call in op.site.calls() if op.site is not None else ():
+        for call in op.sites():
             for key in self.calls[call].keys() if call in self.calls else ():
                 last = tokens[key].op if key in tokens else None
                 if waits_for(key) and (last is None or last.site is None or not last.site.within(call)):
