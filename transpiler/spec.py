@@ -206,8 +206,8 @@ class OperatorManifest(Model):
     """An operator: one source module and the kernels of it that count.
 
     Exactly one of ``module`` (an installed module's dotted name, found without importing it)
-    and ``path`` (relative to the manifest) says where the source is. ``host_only``: the module launches kernels of other
-    operators and has none, so only its host code is written.
+    and ``path`` (relative to the manifest) says where the source is. ``host_only``: the module has no
+    kernels, but launches those of others, or none; its host code is all that is written.
     """
 
     name: FolderName

@@ -30,7 +30,8 @@ def extra_files(
 
     ``module`` is the module's name in kernel.rs, ``package`` the dotted package that the source module is in (for
     its relative imports), ``source`` what to call it, ``left_out`` why the library doesn't have it, ``origin`` the
-    source module's dotted name. A kernel that can't be called through the C interface is left out; the host module goes on launching it with cuda.tile.
+    source module's dotted name. A kernel that can't be called through the C interface is left out; the host module
+    goes on launching it with cuda.tile.
     """
     able: list[KernelAbi] = []
     diagnostics: list[Diagnostic] = []
@@ -54,9 +55,7 @@ def render_extra_files(
     origin: str = "",
 ) -> dict[str, str]:  # fmt: skip
     """Return the files of :func:`extra_files`."""
-    return extra_files(
-        operator, abis, source_text, module=module, package=package, source=source, origin=origin
-    ).files
+    return extra_files(operator, abis, source_text, module=module, package=package, source=source, origin=origin).files
 
 
 __all__ = ["ExtraFiles", "extra_files", "render_crate_files", "render_extra_files"]

@@ -23,8 +23,7 @@ class _Decorator(type):
         return _theirs()(function, **hints) if kernel is None else kernel.decorated_again(hints)
 
     def __instancecheck__(cls, value: object) -> bool:
-        loaded = getattr(sys.modules.get("cuda.tile"), "kernel", ())
-        return isinstance(value, Kernel) or isinstance(value, loaded)
+        return isinstance(value, (Kernel, getattr(sys.modules.get("cuda.tile"), "kernel", ())))
 
 
 class tile_kernel(metaclass=_Decorator):  # noqa: N801  (it is called like a function)

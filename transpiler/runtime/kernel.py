@@ -8,7 +8,6 @@ import json
 import struct
 import threading
 from collections.abc import Mapping, Sequence
-from types import FunctionType
 from typing import Any, NamedTuple, NoReturn
 
 from . import library as _library
@@ -16,7 +15,16 @@ from .arrays import Description, describe
 from .dtypes import BY_NAME
 from .errors import ArgumentError, DeviceError, DTypeError, GridError, HintError, LibraryError, RankError
 from .fast import Launch
-from .surface import HINTS, OWNER, AnnotatedFunction, Annotation, ByTarget, CompilerOptions, check_hints, python_function
+from .surface import (
+    HINTS,
+    OWNER,
+    AnnotatedFunction,
+    Annotation,
+    ByTarget,
+    CompilerOptions,
+    check_hints,
+    python_function,
+)
 
 _TENSOR = struct.Struct("=Q8q8qiiii")
 _INTEGER = struct.Struct("=iiq")
@@ -27,6 +35,8 @@ _NO_AXES = (0,) * 8
 _NONE, _BOOL, _INT, _FLOAT, _TEXT = range(5)
 _DRY_RUN, _DEPENDENT = 1, 2
 _LIST = 1
+_TRANSLATED = "__cutile_translated__"
+"""The attribute of a kernel of cuda.tile that holds the translated one."""
 
 
 class Array(NamedTuple):
@@ -88,7 +98,7 @@ class Kernel:
         self._library = library
         self._origin = origin or f"__main__:{name}"
         self._root: Kernel = self
-        self._function: FunctionType | None = None
+        self._function: Any = None
         self.__module__, _, self.__qualname__ = self._origin.partition(":")
         self.__name__, self.__doc__ = self.__qualname__.rpartition(".")[2], doc
         numbered = list(enumerate(self.parameters))
@@ -119,7 +129,7 @@ class Kernel:
     # What it shows
 
     @property
-    def _pyfunc(self) -> FunctionType:
+    def _pyfunc(self) -> Any:
         """The Python function; ``tile_kernel`` of it is this kernel again, without the hints that replaced others."""
         root = self._root
         if root._function is None:
@@ -129,7 +139,8 @@ class Kernel:
         return root._function
 
     @property
-    def __wrapped__(self) -> FunctionType:
+    def __wrapped__(self) -> Any:
+        """The Python function, for ``inspect``."""
         return self._pyfunc
 
     @property
@@ -346,11 +357,15 @@ def kernel_of(function: Any) -> Kernel | None:
 
 def translated(kernel: Any) -> Any:
     """Return the translated kernel where somebody made a kernel of cuda.tile of its function; others as they are."""
+    known = getattr(kernel, _TRANSLATED, None)
     options = getattr(kernel, "_compiler_options", None)
     ours = kernel_of(getattr(kernel, "_pyfunc", None))
-    if isinstance(kernel, Kernel) or ours is None or not dataclasses.is_dataclass(options):
-        return kernel
-    return ours.decorated_again({field.name: getattr(options, field.name) for field in dataclasses.fields(options)})
+    if known is not None or isinstance(kernel, Kernel) or ours is None or not dataclasses.is_dataclass(options):
+        return known or kernel
+    hints = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
+    made = ours.decorated_again(hints)
+    setattr(kernel, _TRANSLATED, made)
+    return made
 
 
 def launch(

@@ -63,7 +63,7 @@ class AnnotatedFunction:
 
 
 def check_hints(hints: Mapping[str, Any]) -> None:
-    """Raise HintError for a hint that there isn't (a TypeError, too) or a value out of range; a ByTarget has several."""
+    """Raise HintError for a hint that there isn't (it is a TypeError, too), or a value out of range."""
     for name, value in hints.items():
         if name not in HINTS:
             raise UnknownHintError(f"there is no hint `{name}`; there are {', '.join(HINTS)}")
