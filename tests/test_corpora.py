@@ -27,7 +27,9 @@ from transpiler.corpora import (
     specializations_for,
 )
 from transpiler.diagnostics import Span, TranspileError
+from transpiler.jobs import corpus_jobs
 from transpiler.manifests import to_toml
+from transpiler.pipeline import translate
 from transpiler.recordings import array_for, named, operators_from_recording
 from transpiler.reference.source import SourceTree
 from transpiler.resources import corpus_dir
@@ -269,6 +271,46 @@ def test_what_names_cannot_tell_apart_is_numbered() -> None:
 def test_facts_follow_from_shapes(shape: list[int], strides: list[int] | None, facts: tuple[Any, ...]) -> None:
     a = array_for("float16", shape, strides)
     assert (a.shape_constant, a.stride_constant, a.shape_divisible_by, a.stride_divisible_by) == facts
+
+
+# Operators that have no kernels
+
+
+_HOST_ONLY = """
+name = "mine"
+[[operators]]
+name = "calls"
+path = "calls.py"
+host_only = true
+"""
+
+
+def test_an_operator_without_kernels_gives_its_host_code(tmp_path: Path) -> None:
+    (tmp_path / "calls.py").write_text("import cuda.tile as ct\nfrom .other import k\n\n\ndef run(s, x):\n"
+                                       "    ct.launch(s, (1,), k, (x,))\n")  # fmt: skip
+    (tmp_path / "mine.toml").write_text(_HOST_ONLY)
+    [job] = corpus_jobs(str(tmp_path / "mine.toml"))
+    assert job.host_only and job.kernels == ()
+    translation = translate(job)
+    assert (translation.plan.kernels, translation.plan.in_library) == ((), True)
+    assert "    _cutile.launch(s, (1,), k, (x,))\n" in translation.files["host.py"]
+    assert "Kernel" not in translation.files["_bindings.py"] and "fn " not in translation.files["kernel.rs"]
+    assert load_manifest(tmp_path / "mine.toml").operators[0].host_only
+    assert "host_only = true" in to_toml(load_manifest(tmp_path / "mine.toml"))
+
+
+def test_an_operator_with_kernels_is_not_host_only(tmp_path: Path) -> None:
+    kernels = '[[operators.kernels]]\nname = "k"\nspecializations = []\n'
+    (tmp_path / "mine.toml").write_text(_HOST_ONLY + kernels)
+    with pytest.raises(TranspileError, match=r"E0271: .*an operator with kernels isn't host_only"):
+        load_manifest(tmp_path / "mine.toml")
+
+
+def test_kernels_are_still_missed_where_an_operator_does_not_say_so(tmp_path: Path) -> None:
+    (tmp_path / "calls.py").write_text("x = 1\n")
+    (tmp_path / "mine.toml").write_text(_HOST_ONLY.replace("host_only = true", ""))
+    with pytest.raises(TranspileError, match=r"E0103: calls\.py has no kernels"):
+        corpus_jobs(str(tmp_path / "mine.toml"))
 
 
 # What comes with the tool
