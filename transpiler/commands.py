@@ -83,15 +83,13 @@ def _file_job(options: FileOptions) -> OperatorJob:
 def _with_variants(job: OperatorJob) -> OperatorJob:
     """Add a specialization for every path through the kernels' decisions that the job doesn't take yet."""
     from transpiler.frontend import load_program
-    from transpiler.specialize.variants import find_variants
+    from transpiler.specialize.variants import explore
 
     program = load_program(job.path, display=job.display)
     kernels = []
     for kernel in job.kernels:
-        found = find_variants(
-            program, kernel.name, kernel.specializations, job.selection.rules, job.selection.fragments
-        )
-        kernels.append(replace(kernel, specializations=found))
+        found = explore(program, kernel.name, kernel.specializations, job.selection.rules, job.selection.fragments)
+        kernels.append(replace(kernel, specializations=found.specializations))
     return replace(job, kernels=tuple(kernels))
 
 

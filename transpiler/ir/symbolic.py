@@ -64,6 +64,25 @@ def _shifted(a: Any, b: Any) -> Any:
     return a << b
 
 
+def _round_to(x: Any, dtype: str) -> float:
+    from transpiler.ir.numbers import rounded  # it needs types, whose dimensions are symbolic
+
+    return rounded(_a_float(x), dtype)
+
+
+def _f32_bits(x: Any) -> int:
+    """The bits of a float as a float32, as a signed integer."""
+    from transpiler.ir.numbers import float32_bits
+
+    return float32_bits(_a_float(x))
+
+
+def _a_float(x: Any) -> float:
+    if type(x) is not float:  # an integer or a bool is another program: cuda.tile types it differently
+        raise TypeError(f"{x!r} isn't a float")
+    return x
+
+
 # operator -> (Python function, Python text, binding strength of the text; 0 for a call)
 OPERATORS: dict[str, tuple[Any, str, int]] = {
     "or": (lambda a, b: a or b, "{} or {}", 1),
@@ -105,6 +124,8 @@ OPERATORS: dict[str, tuple[Any, str, int]] = {
     "gcd": (math.gcd, "gcd({}, {})", 0),
     "pow2_divisor": (lambda n: min(n & -n, 1024), "pow2_divisor({})", 0),
     "next_power_of_2": (_next_power_of_2, "next_power_of_2({})", 0),
+    "round_to": (_round_to, "round_to({}, {})", 0),
+    "f32_bits": (_f32_bits, "f32_bits({})", 0),
     "where": (lambda c, a, b: a if c else b, "({1} if {0} else {2})", 0),
 }
 LEAVES = ("lit", "param", "dtype", "dim", "stride", "rank", "div", "itemsize")

@@ -32,7 +32,8 @@ def unary(ev: Evaluator, fn: str, x: Val, rounding: str | None = None, ftz: bool
         v = ev.astype(v, F32)
     ty = ev.type_of(v)
     if (c := ev.known_exactly(v)) is not None:
-        return ev.constant(fold(ev, fn, c).value, ty.dtype)
+        folded = fold(ev, fn, c)
+        return ev.constant(folded.value, ty.dtype, sym=folded.sym)
     if ftz or rounding in ("approx", "full"):
         if ty.dtype.name != "float32":
             ev.refuse(f"{rounding or 'flush_to_zero'} needs float32, not {ty.dtype}")

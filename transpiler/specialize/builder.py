@@ -179,6 +179,10 @@ class Builder:
             v, s = w, sy.lit(w)
         if sy.leaves_of(s) and not d.is_int:
             return self._float_of_symbolic(v, d, shape, s)
+        if sy.leaves_of(s) and d.name == "int64" and -(2**31) <= int(v) < 2**31:
+            self.decide(Const(True, sy.apply("lt", s, sy.lit(2**31))))  # const generics are no wider
+            narrow = self.value("constant", (), TileTy(I32, shape), value=v, sym=s)
+            return self.value("convert", (narrow,), TileTy(d, shape))
         return self.value("constant", (), TileTy(d, shape), value=v, sym=s)
 
     def undefined(self, ty: TileTy) -> Value:
@@ -189,7 +193,7 @@ class Builder:
         return made
 
     def _float_of_symbolic(self, value: Any, d: DType, shape: Shape, sym: Sym) -> Value:
-        """A non-integer constant that depends on parameters: an integer converted, else a literal by decision."""
+        """A non-integer constant that depends on parameters: an integer or a float32 converted, else a literal."""
         inner = sym
         while inner.op == "float" or (inner.op == "mul" and inner.args[1] == sy.lit(1.0)):
             inner = inner.args[0]
@@ -197,6 +201,9 @@ class Builder:
         if exact and d.name == "float32" and d.of is None and _is_integer_expression(inner, self.int_params):
             whole = self.value("constant", (), TileTy(I32, shape), value=int(value), sym=inner)
             return self.value("convert", (whole,), TileTy(d, shape))
+        if d.category == "float" and isinstance(value, float):
+            single = self.value("constant", (), TileTy(F32, shape), value=rounded(value, F32.name), sym=sym)
+            return single if d == F32 else self.value("convert", (single,), TileTy(d, shape))
         self.decide(Const(value, sym))
         return self.value("constant", (), TileTy(d, shape), value=value, sym=sy.lit(value))
 
@@ -212,14 +219,24 @@ class Builder:
     def known(self, x: Val) -> Const | None:
         """The Python value of a 0-d tile that is a constant to the kernel; of larger tiles nothing is known."""
         if isinstance(x, Value) and x.op is not None and x.op.opcode == "convert":
-            whole = self.known(x.op.operands[0])  # a float that is an integer parameter
-            exact = whole is not None and type(whole.value) is int and self.type_of(x).dtype.is_float
-            return Const(float(whole.value), sy.apply("float", whole.sym)) if exact and whole is not None else None
+            return self._known_converted(x)
         if not isinstance(x, Value) or x.op is None or x.constant is None or x.op.attrs.get("baked"):
             return None
         if not self.type_of(x).shape:
             return Const(x.constant, x.op.attrs["sym"])
         return None
+
+    def _known_converted(self, x: Value) -> Const | None:
+        """What is known of a number that is made of a parameter, as a narrower one that a const generic can hold."""
+        assert x.op is not None
+        source, d = self.known(x.op.operands[0]), self.type_of(x).dtype
+        if source is None or x.op.attrs.get("rounding") or not (d.is_float or d.name == "int64"):
+            return None
+        if d.name == "int64":
+            return source if type(source.value) is int else None
+        if type(source.value) is int:
+            return Const(float(source.value), sy.apply("float", source.sym))
+        return source if isinstance(source.value, float) and sy.leaves_of(source.sym) else None
 
     def known_exactly(self, x: Val) -> Const | None:
         """The same as :meth:`known`, rounded to the tile's dtype."""
@@ -230,7 +247,12 @@ class Builder:
         d = self.type_of(x).dtype
         if d.of is not None and same_in_generic_class(c.value):
             return c
-        return const(rounded(c.value, self.fix(d).name))
+        name = self.fix(d).name
+        value = rounded(c.value, name)
+        if not sy.leaves_of(c.sym):
+            return const(value)
+        single = sy.apply("round_to", c.sym, sy.lit("float32"))  # see numbers.literal
+        return Const(value, single if name == "float32" else sy.apply("round_to", single, sy.lit(name)))
 
     def tile(self, x: Val, what: str = "operand") -> Value:
         """``x`` as a tile; a Python number gets its default dtype."""

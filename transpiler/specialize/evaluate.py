@@ -215,9 +215,9 @@ class Evaluator(Builder):
         """The truth value if it is known while specializing, else None."""
         match v:
             case Const():
-                return bool(self.decide(v) if decide else v.value)
+                return bool(self._decided_truth(v) if decide else v.value)
             case Value() if (c := self.known(v)) is not None:
-                return bool(self.decide(c))
+                return bool(self._decided_truth(c))
             case TupleVal():
                 return bool(v.items)
             case HoleVal():
@@ -226,6 +226,12 @@ class Evaluator(Builder):
                 return None
             case _:
                 return True
+
+    def _decided_truth(self, c: Const) -> Any:
+        """Decide whether a constant counts as true: of a number only whether it is 0, which leaves its value open."""
+        if isinstance(c.value, bool) or not isinstance(c.value, int | float):
+            return self.decide(c)
+        return self.decide(Const(bool(c.value), sy.apply("ne", c.sym, sy.lit(0))))
 
     def truth(self, v: Val) -> Value:
         """A runtime condition: a 0-d bool tile; a number is true where it isn't 0."""

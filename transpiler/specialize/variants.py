@@ -1,14 +1,19 @@
-"""Find a kernel's variants: flip the decisions of known runs until no new path appears.
+"""Explore a kernel's paths: flip the decisions of known runs until no new path appears.
 
 Each specialization is run concretely while its decisions are recorded as conditions over constants and dtypes.
 For every decision, other values of its leaves are tried that turn it over and leave the decisions before it as they
-were; a run with such values either takes a path not seen before, or is refused as ill-typed and forgotten.
+were; a run with such values either takes a path not seen before, or is refused as ill-typed.  Where a path relies on
+sizes of 1 or on strides that the launch bakes in, the same arguments without any of them are one more run.  (This is
+the search of concolic testing: Godefroid, Klarlund and Sen, PLDI 2005.)
+
+A decision that could not be turned over is reported with the reason: together the paths then don't take every call.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from transpiler.diagnostics import TranspileError
@@ -18,8 +23,8 @@ from transpiler.ir.symbolic import Sym, evaluate, leaves_of
 from transpiler.ir.tir import Condition, Kernel
 from transpiler.ir.types import GENERIC_CLASS
 from transpiler.rules.registry import Table
-from transpiler.spec import ArraySpec, ConstantSpec, ParamSpec, ScalarSpec, Specialization
-from transpiler.specialize.conditions import Leaves, leaf_values, literals
+from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ParamSpec, ScalarSpec, Specialization
+from transpiler.specialize.conditions import Leaves, condition_text, leaf_values, literals
 from transpiler.specialize.kernel import specialize
 
 MAX_RUNS = 200
@@ -28,7 +33,25 @@ _POWERS = tuple(1 << i for i in range(11))
 Path = tuple[tuple[Sym, Any], ...]
 
 
-def find_variants(
+
+
+@dataclass(frozen=True)
+class Uncovered:
+    """Calls that no path takes: the condition that they fulfil, in the author's words, and why it wasn't explored."""
+
+    condition: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """The specializations that take every path found, those given first, and what they leave open."""
+
+    specializations: tuple[Specialization, ...]
+    uncovered: tuple[Uncovered, ...]
+
+
+def explore(
     program: hir.Program,
     kernel: str,
     seeds: Iterable[Specialization],
@@ -36,25 +59,32 @@ def find_variants(
     fragments: Fragments | None = None,
     *,
     max_runs: int = MAX_RUNS,
-) -> tuple[Specialization, ...]:
+) -> Exploration:
     """Return the seeds and, for each further path through the kernel's decisions, a specialization that takes it."""
-    return _Explorer(program, kernel, table, fragments or {}, max_runs).explore(tuple(seeds))
+    explorer = _Explorer(program, kernel, table, fragments or {}, max_runs)
+    found = explorer.explore(tuple(seeds))
+    return Exploration(found, explorer.uncovered())
 
 
 class _Explorer:
     def __init__(self, program: hir.Program, kernel: str, table: Table, fragments: Fragments, max_runs: int) -> None:
         self._program, self._kernel, self._table, self._fragments = program, kernel, table, fragments
         self._runs_left = max_runs
+        self._bound = max_runs
         self._tried: set[str] = set()
         self._paths: set[Path] = set()
+        self._names: set[str] = set()
+        self._open: dict[str, str] = {}
 
     def explore(self, seeds: tuple[Specialization, ...]) -> tuple[Specialization, ...]:
         found: list[Specialization] = []
-        work: list[Specialization] = list(seeds)
+        work: list[tuple[Specialization, str]] = [(one, "") for one in seeds]
+        self._names = {one.name for one in seeds}
         while work and self._runs_left:
-            one = work.pop(0)
-            residual = self._run(one)
-            if one in seeds:
+            one, wanted = work.pop(0)
+            given = not wanted
+            residual = self._run(one, wanted)
+            if given:
                 found.append(one)
             if residual is None:
                 continue
@@ -62,13 +92,28 @@ class _Explorer:
             if path in self._paths:
                 continue
             self._paths.add(path)
-            if one not in seeds:
+            if not given:
+                one = self._named(one)
                 found.append(one)
             work.extend(self._flips(one, residual))
-        found.extend(one for one in work if one in seeds)
+        found.extend(one for one, wanted in work if not wanted)
+        for wanted in dict.fromkeys(wanted for _, wanted in work if wanted):
+            self._open.setdefault(wanted, f"exploration ended after {self._bound} runs")
         return tuple(found)
 
-    def _run(self, one: Specialization) -> Kernel | None:
+    def uncovered(self) -> tuple[Uncovered, ...]:
+        """What no path takes, in the order in which it was met."""
+        return tuple(Uncovered(condition, reason) for condition, reason in self._open.items())
+
+    def _named(self, one: Specialization) -> Specialization:
+        """Give a found specialization a name of its own."""
+        name, number = one.name, 2
+        while name in self._names:
+            name, number = f"{one.name} {number}", number + 1
+        self._names.add(name)
+        return one.model_copy(update={"name": name})
+
+    def _run(self, one: Specialization, wanted: str) -> Kernel | None:
         """Specialize, unless the same values were tried before or the kernel refuses them."""
         key = one.model_copy(update={"name": ""}).model_dump_json()
         if key in self._tried:
@@ -77,19 +122,80 @@ class _Explorer:
         self._runs_left -= 1
         try:
             return specialize(self._program, self._kernel, one, self._table, self._fragments)
-        except TranspileError:
+        except TranspileError as refusal:
+            if wanted and not refusal.diagnostic.code.startswith("E04"):  # E04xx: the reference refuses it as well
+                self._open.setdefault(wanted, refusal.diagnostic.message)
             return None
 
-    def _flips(self, one: Specialization, residual: Kernel) -> Iterator[Specialization]:
+    def _flips(self, one: Specialization, residual: Kernel) -> list[tuple[Specialization, str]]:
+        """What takes another path, each with the condition that it is for."""
+        found: list[tuple[Specialization, str]] = []
         for index, condition in enumerate(residual.conditions):
-            if isinstance(condition.outcome, bool):
-                other = _flip(one, residual.conditions[:index], condition)
-                if other is not None:
-                    yield other
+            before = residual.conditions[:index]
+            if not isinstance(condition.outcome, bool):
+                self._pinned(condition)
+                continue
+            other = _flip(one, before, condition)
+            turned = Condition(condition.sym, not condition.outcome, condition.span)
+            if other is not None:
+                found.append((other, condition_text((*before, turned))))
+            elif not _sizes_say(condition) and not _implied(one, before, condition):
+                self._open.setdefault(condition_text((*before, turned)), "no values were found for which it holds")
+        dynamic = _without_baked_in(one, residual.conditions)
+        if dynamic is not None:
+            found.append((dynamic, "sizes and strides that aren't baked in"))
+        return found
+
+    def _pinned(self, condition: Condition) -> None:
+        """A decision that takes one value of a constant leaves all others open."""
+        if condition.sym.op not in ("dim", "stride"):
+            turned = Condition(Sym("ne", (condition.sym, Sym("lit", (condition.outcome,)))), True, condition.span)
+            self._open.setdefault(condition_text([turned]), "the program depends on the value itself")
 
 
 def _path(kernel: Kernel) -> Path:
     return tuple((c.sym, c.outcome) for c in kernel.conditions)
+
+
+def _sizes_say(condition: Condition) -> bool:
+    """Whether only negative sizes would turn the decision over."""
+    sym = condition.sym
+    return condition.outcome is True and sym.op == "ge" and sym.args[1] == Sym("lit", (0,))
+
+
+def _implied(one: Specialization, before: Sequence[Condition], condition: Condition) -> bool:
+    """Whether the decisions before it leave none: it only repeats or opposes one of them, or all its leaves are pinned."""
+    pinned = {c.sym for c in before if not isinstance(c.outcome, bool)}
+    equal = {leaf for c in before if c.sym.op == "eq" and c.outcome is True
+             for leaf in leaves_of(c.sym) if leaf.op != "dtype" or "lit" in (a.op for a in c.sym.args)}  # fmt: skip
+    leaves = [leaf for leaf in leaves_of(condition.sym) if leaf.op in ("param", "dtype")]
+    return all(leaf in pinned or leaf in equal for leaf in leaves)
+
+
+def _without_baked_in(one: Specialization, conditions: Sequence[Condition]) -> Specialization | None:
+    """Return the specialization without the sizes and strides that the path relies on; None where it relies on none."""
+    axes: dict[str, set[tuple[str, int]]] = {}
+    for c in conditions:
+        if c.sym.op in ("dim", "stride") and c.outcome is not None:
+            axes.setdefault(c.sym.args[0], set()).add((c.sym.op, c.sym.args[1]))
+    params: dict[str, ParamSpec] = dict(one.params)
+    for name, used in axes.items():
+        array = params[name]
+        if isinstance(array, ArraySpec):
+            params[name] = _dynamic(array, used)
+    changed = params != one.params
+    return one.model_copy(update={"name": f"{one.name} dynamic", "params": params}) if changed else None
+
+
+def _dynamic(array: ArraySpec, axes: set[tuple[str, int]]) -> ArraySpec:
+    def freed(what: str, values: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        return tuple(None if (what, axis) in axes else value for axis, value in enumerate(values))
+
+    strides = freed("stride", array.stride_constant)
+    bounds = tuple(0 if s is None and low is None else low
+                   for s, low in zip(strides, array.stride_lower_bound_incl, strict=True))  # fmt: skip
+    return array.model_copy(update={"shape_constant": freed("dim", array.shape_constant),
+                                    "stride_constant": strides, "stride_lower_bound_incl": bounds})  # fmt: skip
 
 
 def _flip(one: Specialization, before: Sequence[Condition], condition: Condition) -> Specialization | None:
@@ -147,8 +253,9 @@ def _replaced(one: Specialization, leaves: Sequence[Sym], assignment: Sequence[A
         new: ParamSpec
         if isinstance(old, ConstantSpec):
             new = ConstantSpec(value=value)
+        elif isinstance(old, ListSpec):
+            new = old.model_copy(update={"element": old.element.model_copy(update={"dtype": value})})
         else:
-            assert isinstance(old, ArraySpec | ScalarSpec)
             new = old.model_copy(update={"dtype": value})
         if new != old:
             params[name] = new

@@ -76,3 +76,31 @@ def by_bits(element: str, bits: int) -> str:
     if element in _INTEGERS:
         return f"{element}:{bits - (1 << size) if bits >> (size - 1) else bits}"
     return f"{element}:0x{bits:0{size // 4}X}"
+
+
+@lru_cache(maxsize=4096)
+def converted(value: str, element: str) -> str | None:
+    """Convert a finite float constant to another float type, rounded to the nearest (to even at ties); print its bits.
+
+    None where it isn't one, or is no finite number of the other type: what an overflow gives is left to the device.
+    """
+    found = constant_bits(value)
+    if found is None or found[0] not in _FORMATS or element not in _FORMATS:
+        return None
+    number = _decode(*found)
+    if number is None:
+        return None
+    negative, size = number
+    bits = _encode(element, -1.0 if negative else 1.0, size)
+    return None if bits < 0 else by_bits(element, bits)
+
+
+def _decode(element: str, bits: int) -> tuple[bool, Fraction] | None:
+    """Return the sign and the size of a finite float."""
+    exponent_bits, stored = _FORMATS[element]
+    highest, bias = (1 << exponent_bits) - 1, (1 << (exponent_bits - 1)) - 1
+    field, fraction = bits >> stored & highest, bits & ((1 << stored) - 1)
+    if field == highest:  # of f8E4M3FN some of these are numbers, too: they aren't folded
+        return None
+    significand = fraction | (1 << stored if field else 0)
+    return bool(bits >> (exponent_bits + stored)), significand * Fraction(2) ** (max(field, 1) - bias - stored)

@@ -87,6 +87,13 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
         rw.bitcast_of_constant,
     ),
     Equivalence(
+        "fold-float-conversion",
+        "ftof of a finite float constant, rounding to nearest even, is the constant of the other type that IEEE 754 "
+        "rounds it to, where that is finite.",
+        ("ftof",),
+        rw.fold_float_conversion,
+    ),
+    Equivalence(
         "fold-integer-cast",
         "exti and trunci of a constant are the constant of the other width (sign or zero extension, low bits).",
         ("exti", "trunci"),

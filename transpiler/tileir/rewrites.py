@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from transpiler.tileir.constants import by_bits, constant_bits, width
+from transpiler.tileir.constants import by_bits, constant_bits, converted, width
 from transpiler.tileir.graph import BRANCH, FALSE, GAMMA, TRUE
 from transpiler.tileir.model import FORMS, Form, TileType, is_token, tile_type
 
@@ -196,6 +196,15 @@ def bitcast_of_constant(numbering: Numbering, key: int, args: tuple[int, ...]) -
     if found is None or width(element) != width(found[0]):
         return None
     return numbering.cons(constant_form(by_bits(element, found[1]), result), ())
+
+
+def fold_float_conversion(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:
+    form = FORMS[key]
+    value, result = constant_value(numbering, args[0]), form.result_types[0]
+    if value is None or form.get("rounding") not in (None, "nearest_even"):
+        return None
+    found = converted(value, tile_type(result).element)
+    return None if found is None else numbering.cons(constant_form(found, result), ())
 
 
 def fold_integer_cast(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:

@@ -523,6 +523,27 @@ pub fn float<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
     Value::undefined_unless(a.into().number().map(Number::float))
 }
 
+/// A float rounded to an element type, ties to even; only a float is one (an int makes another program).
+pub fn round_to<'a>(a: impl Into<Value<'a>>, dtype: &str) -> Value<'a> {
+    match (a.into(), dtype) {
+        (Float(a), _) if !a.is_finite() => Float(a),
+        (Float(a), "float64") => Float(a),
+        (Float(a), "float32") => Float(f64::from(a as f32)),
+        (Float(a), "float16") => Float(half::f16::from_f64(a).to_f64()),
+        (Float(a), "bfloat16") => Float(half::bf16::from_f32(a as f32).to_f64()),
+        _ => Undefined,
+    }
+}
+
+/// The bits of a float as a float32; every NaN is Python's.
+pub fn f32_bits<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
+    match a.into() {
+        Float(a) if a.is_nan() => Int(0x7fc0_0000),
+        Float(a) => Int(i128::from((a as f32).to_bits().cast_signed())),
+        _ => Undefined,
+    }
+}
+
 fn function<'a>(a: Value<'a>, defined: fn(f64) -> bool, f: fn(f64) -> f64) -> Value<'a> {
     let argument = a.number().map(Number::float).filter(|a| a.is_nan() || defined(*a));
     let result = argument.map(|a| (a, f(a))).filter(|(a, result)| result.is_finite() || !a.is_finite());
