@@ -51,6 +51,7 @@ class BatchOptions:
     json: Path | None
     cached: bool = True
     without: tuple[str, ...] = ()
+    explore: bool = False
 
 
 @dataclass
@@ -104,7 +105,7 @@ class _Run:
     def _plan(self) -> _Plan:
         plan = _Plan()
         for argument in self._options.sources:
-            found = find_listing(self.folder, argument, self._options.target)
+            found = find_listing(self.folder, argument, self._options.target, self._options.explore)
             if found is None:
                 self._read(argument, plan)
             else:
@@ -118,7 +119,7 @@ class _Run:
         try:
             from transpiler.jobs import argument_jobs
 
-            jobs = argument_jobs(argument, self._options.target, lookups)
+            jobs = argument_jobs(argument, self._options.target, lookups, explore=self._options.explore)
         except TranspileError as exc:
             if len(self._options.sources) == 1 or not argument.endswith(".py"):
                 raise
@@ -129,7 +130,7 @@ class _Run:
         found = [listed(argument, job) for job in jobs]
         plan.operators += found
         plan.jobs |= {job.name: job for job in jobs}
-        store_listing(self.folder, argument, self._options.target, found, lookups, self._since)
+        store_listing(self.folder, argument, self._options.target, found, lookups, self._since, self._options.explore)
 
     def _key(self, one: Listed, wanted: Wanted | None) -> str:
         return operator_key(one, self._options.cubins, wanted, self._selection)
@@ -185,7 +186,8 @@ class _Run:
         from transpiler.jobs import argument_jobs, selected
 
         for argument in dict.fromkeys(one.argument for one in missing if one.name not in plan.jobs):
-            plan.jobs |= {job.name: job for job in argument_jobs(argument, self._options.target)}
+            made = argument_jobs(argument, self._options.target, explore=self._options.explore)
+            plan.jobs |= {job.name: job for job in made}
         return selected([plan.jobs[one.name] for one in missing], self._options.without, self._options.out)
 
     def _write(self, stale: dict[str, Translation], results: Results | None) -> bool:

@@ -19,6 +19,7 @@ from transpiler.spec import Specialization
 
 if TYPE_CHECKING:
     from transpiler.ir import hir
+    from transpiler.specialize.variants import Uncovered
 
 DEFAULT_TARGET = "sm_90"
 _SPEC_TAG = re.compile(r"\W+")
@@ -26,11 +27,15 @@ _SPEC_TAG = re.compile(r"\W+")
 
 @dataclass(frozen=True)
 class KernelJob:
-    """A kernel and the specializations to check it for; ``diagnostics`` say how they were found."""
+    """A kernel and the specializations to check it for; ``diagnostics`` say how they were found.
+
+    ``uncovered`` is what they leave open where the kernel's paths were explored (None: they weren't).
+    """
 
     name: str
     specializations: tuple[Specialization, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
+    uncovered: tuple[Uncovered, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -177,8 +182,22 @@ def _check_operator(
     _check_kernels(program, source.path, stated, (manifest, display_path(manifest) or manifest.name, name))
 
 
-def argument_jobs(argument: str, target: str | None, lookups: Lookups | None = None) -> list[OperatorJob]:
-    """Make the jobs of a corpus or a source file, as a command line names it (E0270 for anything else)."""
+def argument_jobs(
+    argument: str, target: str | None, lookups: Lookups | None = None, *, explore: bool = False
+) -> list[OperatorJob]:
+    """Make the jobs of a corpus or a source file, as a command line names it (E0270 for anything else).
+
+    ``explore``: with a specialization for every path of their kernels.
+    """
+    found = _named_jobs(argument, target, lookups)
+    if not explore:
+        return found
+    from transpiler.exploration import explored
+
+    return [explored(job, lookups) for job in found]
+
+
+def _named_jobs(argument: str, target: str | None, lookups: Lookups | None) -> list[OperatorJob]:
     if corpora.is_corpus(argument):
         return with_target(corpus_jobs(argument, lookups), target)
     if argument.endswith(".py"):

@@ -34,7 +34,7 @@ from transpiler.reference.source import SourceTree
 from transpiler.selection import Selection
 from transpiler.sharing import Sharing
 from transpiler.spec import Specialization
-from transpiler.specialize.conditions import alternatives_text
+from transpiler.specialize.conditions import alternatives_text, condition_text
 from transpiler.specialize.kernel import specialize
 from transpiler.translation import (
     KERNEL_FILE,
@@ -45,6 +45,7 @@ from transpiler.translation import (
     OperatorPlan,
     SiteOf,
     Translation,
+    UncoveredPlan,
     holed,
     left_out_text,
     write_lines,
@@ -228,8 +229,20 @@ def _kernel_plan(
     closure = "" if refusal else f"reference/{file_stems(k.name for k in job.kernels)[kernel.name]}.closure"
     return KernelPlan(
         name=kernel.name, line=function.span.line, closure=closure, diagnostics=tuple(diagnostics),
-        entries=tuple(entries),
+        entries=tuple(entries), uncovered=_uncovered(kernel, mine),
     )  # fmt: skip
+
+
+def _uncovered(kernel: KernelJob, residuals: Sequence[_Residual]) -> tuple[UncoveredPlan, ...] | None:
+    """What exploration left open, and the paths of which the program has a Hole."""
+    if kernel.uncovered is None:
+        return None
+    found = [UncoveredPlan(condition=one.condition, reason=one.reason) for one in kernel.uncovered]
+    for residual in residuals:
+        if (holes := _holes(residual)) and residual.emitted is not None:
+            condition = condition_text(residual.emitted.conditions)
+            found.append(UncoveredPlan(condition=condition, reason=f"a Hole: {holes[0].message}"))
+    return tuple(dict.fromkeys(found))
 
 
 def _raised_notes(residuals: Sequence[_Residual]) -> list[Diagnostic]:

@@ -60,14 +60,25 @@ class EntryPlan(Model):
     checks: tuple[CheckPlan, ...] = ()
 
 
+class UncoveredPlan(Model):
+    """Calls that no entry takes: the condition that they fulfil, in the author's words, and why."""
+
+    condition: str
+    reason: str
+
+
 class KernelPlan(Model):
-    """One kernel; ``closure`` is where its closure lies in the operator's folder, "" when it has none."""
+    """One kernel; ``closure`` is where its closure lies in the operator's folder, "" when it has none.
+
+    ``uncovered`` is what its entries leave open, where its paths were explored (None: they weren't).
+    """
 
     name: str
     line: int
     closure: InnerPath | Literal[""] = ""
     diagnostics: tuple[Diagnostic, ...] = ()
     entries: tuple[EntryPlan, ...] = ()
+    uncovered: tuple[UncoveredPlan, ...] | None = None
 
     @property
     def check_count(self) -> int:

@@ -41,9 +41,11 @@ class Listed:
         return sum(len(names) for _, names in self.kernels)
 
 
-def find_listing(folder: CacheFolder, argument: str, target: str | None) -> tuple[Listed, ...] | None:
+def find_listing(
+    folder: CacheFolder, argument: str, target: str | None, explore: bool = False
+) -> tuple[Listed, ...] | None:
     """Return an argument's operators where nothing that they were read from has changed."""
-    row = folder.get_json(_KIND, _key(argument, target))
+    row = folder.get_json(_KIND, _key(argument, target, explore))
     if row is None:
         return None
     try:
@@ -55,19 +57,20 @@ def find_listing(folder: CacheFolder, argument: str, target: str | None) -> tupl
 
 
 def store_listing(
-    folder: CacheFolder, argument: str, target: str | None, found: Sequence[Listed], lookups: Lookups, since_ns: int
-) -> None:
+    folder: CacheFolder, argument: str, target: str | None, found: Sequence[Listed], lookups: Lookups, since_ns: int,
+    explore: bool = False,
+) -> None:  # fmt: skip
     """Remember an argument's operators."""
     inputs = lookups.inputs(since_ns=since_ns)
     if inputs is not None:
         rows = [[one.name, str(one.path), one.shown, one.kernels, one.digest] for one in found]
-        folder.put_json(_KIND, _key(argument, target), {"inputs": inputs.to_json(), "operators": rows})
+        folder.put_json(_KIND, _key(argument, target, explore), {"inputs": inputs.to_json(), "operators": rows})
 
 
 def listed(argument: str, job: OperatorJob) -> Listed:
     """List a job."""
     kernels = tuple((kernel.name, tuple(s.name for s in kernel.specializations)) for kernel in job.kernels)
-    given = [[k.name, [s.model_dump_json() for s in k.specializations], [repr(d) for d in k.diagnostics]]
+    given = [[k.name, [s.model_dump_json() for s in k.specializations], [repr(d) for d in k.diagnostics], repr(k.uncovered)]
              for k in job.kernels]  # fmt: skip
     digest = key_of(job.name, str(job.path.absolute()), _package(job.path), job.display, job.target, given)
     return Listed(argument, job.name, job.path.absolute(), job.shown, kernels, digest)
@@ -78,8 +81,9 @@ def _listed(argument: str, row: Any) -> Listed:
     return Listed(argument, name, Path(path), shown, tuple((k, tuple(names)) for k, names in kernels), digest)
 
 
-def _key(argument: str, target: str | None) -> str:
-    return key_of(fingerprint.tool(), argument, str(Path.cwd()), str(corpus_dir()), target, _package(Path(argument)))
+def _key(argument: str, target: str | None, explore: bool) -> str:
+    return key_of(fingerprint.tool(), argument, str(Path.cwd()), str(corpus_dir()), target, _package(Path(argument)),
+                  explore)  # fmt: skip
 
 
 def _package(path: Path) -> list[str]:

@@ -12,6 +12,7 @@ A decision that could not be turned over is reported with the reason: together t
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,16 +24,15 @@ from transpiler.ir.symbolic import Sym, evaluate, leaves_of
 from transpiler.ir.tir import Condition, Kernel
 from transpiler.ir.types import GENERIC_CLASS
 from transpiler.rules.registry import Table
-from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ParamSpec, ScalarSpec, Specialization
+from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ParamSpec, Specialization
 from transpiler.specialize.conditions import Leaves, condition_text, leaf_values, literals
 from transpiler.specialize.kernel import specialize
 
 MAX_RUNS = 200
+MAX_PATHS = 48  # of one kernel: each is a check, and often an entry
 _MAX_TRIALS = 400  # assignments looked at for one decision
 _POWERS = tuple(1 << i for i in range(11))
 Path = tuple[tuple[Sym, Any], ...]
-
-
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class _Explorer:
         found: list[Specialization] = []
         work: list[tuple[Specialization, str]] = [(one, "") for one in seeds]
         self._names = {one.name for one in seeds}
-        while work and self._runs_left:
+        while work and self._runs_left and len(self._paths) < MAX_PATHS + len(seeds):
             one, wanted = work.pop(0)
             given = not wanted
             residual = self._run(one, wanted)
@@ -98,8 +98,11 @@ class _Explorer:
             work.extend(self._flips(one, residual))
         found.extend(one for one, wanted in work if not wanted)
         for wanted in dict.fromkeys(wanted for _, wanted in work if wanted):
-            self._open.setdefault(wanted, f"exploration ended after {self._bound} runs")
+            self._open.setdefault(wanted, f"exploration is bounded ({self._ended()})")
         return tuple(found)
+
+    def _ended(self) -> str:
+        return f"{self._bound} runs" if not self._runs_left else f"{len(self._paths)} paths"
 
     def uncovered(self) -> tuple[Uncovered, ...]:
         """What no path takes, in the order in which it was met."""
@@ -121,7 +124,11 @@ class _Explorer:
         self._tried.add(key)
         self._runs_left -= 1
         try:
-            return specialize(self._program, self._kernel, one, self._table, self._fragments)
+            residual = specialize(self._program, self._kernel, one, self._table, self._fragments)
+            if wanted and residual.holes:  # its text would keep the operator's other entries from compiling
+                self._open.setdefault(wanted, f"a Hole: {residual.holes[0].message}")
+                return None
+            return residual
         except TranspileError as refusal:
             if wanted and not refusal.diagnostic.code.startswith("E04"):  # E04xx: the reference refuses it as well
                 self._open.setdefault(wanted, refusal.diagnostic.message)
@@ -139,7 +146,7 @@ class _Explorer:
             turned = Condition(condition.sym, not condition.outcome, condition.span)
             if other is not None:
                 found.append((other, condition_text((*before, turned))))
-            elif not _sizes_say(condition) and not _implied(one, before, condition):
+            elif not _impossible(one, before, condition):
                 self._open.setdefault(condition_text((*before, turned)), "no values were found for which it holds")
         dynamic = _without_baked_in(one, residual.conditions)
         if dynamic is not None:
@@ -157,19 +164,61 @@ def _path(kernel: Kernel) -> Path:
     return tuple((c.sym, c.outcome) for c in kernel.conditions)
 
 
+def _impossible(one: Specialization, before: Sequence[Condition], condition: Condition) -> bool:
+    """Whether no call turns the decision over after those before it."""
+    return _sizes_say(condition) or _repeated(before, condition) or _excluded(one, before, condition)
+
+
 def _sizes_say(condition: Condition) -> bool:
-    """Whether only negative sizes would turn the decision over."""
+    """Whether only negative sizes would turn the decision over: ``n >= 0``."""
     sym = condition.sym
-    return condition.outcome is True and sym.op == "ge" and sym.args[1] == Sym("lit", (0,))
+    return len(sym.args) == 2 and sym.args[1] == Sym("lit", (0,)) and (sym.op, condition.outcome) in (
+        ("ge", True), ("lt", False))  # fmt: skip
 
 
-def _implied(one: Specialization, before: Sequence[Condition], condition: Condition) -> bool:
-    """Whether the decisions before it leave none: it only repeats or opposes one of them, or all its leaves are pinned."""
-    pinned = {c.sym for c in before if not isinstance(c.outcome, bool)}
-    equal = {leaf for c in before if c.sym.op == "eq" and c.outcome is True
-             for leaf in leaves_of(c.sym) if leaf.op != "dtype" or "lit" in (a.op for a in c.sym.args)}  # fmt: skip
-    leaves = [leaf for leaf in leaves_of(condition.sym) if leaf.op in ("param", "dtype")]
-    return all(leaf in pinned or leaf in equal for leaf in leaves)
+def _repeated(before: Sequence[Condition], condition: Condition) -> bool:
+    """Whether a decision before it is the same one, or its opposite."""
+    opposite = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}.get(condition.sym.op)
+    same = {condition.sym} | ({Sym(opposite, condition.sym.args)} if opposite else set())
+    return any(c.sym in same for c in before)
+
+
+def _excluded(one: Specialization, before: Sequence[Condition], condition: Condition) -> bool:
+    """Whether trying every value shows it: all that the decision and those that share something with it see are flags
+    and dtypes of a class, or have one value only."""
+    values = leaf_values(one)
+    related = _related(before, condition)
+    leaves = list(dict.fromkeys(leaf for c in (*related, condition) for leaf in leaves_of(c.sym)))
+    domains = [_domain(leaf, values, related) for leaf in leaves]
+    if any(not domain for domain in domains) or math.prod(map(len, domains)) > _MAX_TRIALS:
+        return False
+    for assignment in itertools.product(*domains):
+        trial: Leaves = values | {(leaf.op, *leaf.args): v for leaf, v in zip(leaves, assignment, strict=True)}
+        if _outcome(condition, trial) == (not condition.outcome) and all(
+            _outcome(c, trial) == c.outcome for c in related
+        ):
+            return False
+    return True
+
+
+def _domain(leaf: Sym, values: Leaves, related: Sequence[Condition]) -> tuple[Any, ...]:
+    """Every value that a leaf can have; () where there is no end of them."""
+    present = values.get((leaf.op, *leaf.args))
+    if any(c.sym == leaf and c.outcome == present for c in related) or leaf.op not in ("param", "dtype"):
+        return (present,)
+    if leaf.op == "dtype":
+        return GENERIC_CLASS if present in GENERIC_CLASS else (present,)
+    return (True, False) if isinstance(present, bool) else ()
+
+
+def _related(before: Sequence[Condition], condition: Condition) -> list[Condition]:
+    """The decisions that share something with this one, or with one that does."""
+    seen = set(leaves_of(condition.sym))
+    found: list[Condition] = []
+    while more := [c for c in before if c not in found and not seen.isdisjoint(leaves_of(c.sym))]:
+        found += more
+        seen.update(leaf for c in more for leaf in leaves_of(c.sym))
+    return found
 
 
 def _without_baked_in(one: Specialization, conditions: Sequence[Condition]) -> Specialization | None:
@@ -200,8 +249,8 @@ def _dynamic(array: ArraySpec, axes: set[tuple[str, int]]) -> ArraySpec:
 
 def _flip(one: Specialization, before: Sequence[Condition], condition: Condition) -> Specialization | None:
     """Return the specialization with other values under which the decision falls the other way, if one is found."""
-    leaves = [leaf for leaf in leaves_of(condition.sym) if leaf.op in ("param", "dtype")]
     values = leaf_values(one)
+    leaves = _varied(before, condition)
     choices = [_candidates(leaf, values, condition.sym) for leaf in leaves]
     for assignment in itertools.islice(itertools.product(*choices), _MAX_TRIALS):
         trial: Leaves = values | {(leaf.op, *leaf.args): v for leaf, v in zip(leaves, assignment, strict=True)}
@@ -210,6 +259,16 @@ def _flip(one: Specialization, before: Sequence[Condition], condition: Condition
         ):
             return _replaced(one, leaves, assignment)
     return None
+
+
+def _varied(before: Sequence[Condition], condition: Condition) -> list[Sym]:
+    """The leaves to give other values: the decision's own first, then dtypes that have to stay equal to one of them."""
+    own = [leaf for leaf in leaves_of(condition.sym) if leaf.op in ("param", "dtype")]
+    linked = [c for c in before if c.sym.op == "eq" and c.outcome is True and leaves_of(c.sym)[:1] != ()]
+    found = dict.fromkeys(own)
+    for c in _related([c for c in linked if all(leaf.op == "dtype" for leaf in leaves_of(c.sym))], condition):
+        found |= dict.fromkeys(leaves_of(c.sym))
+    return list(found)
 
 
 def _outcome(condition: Condition, leaves: Leaves) -> Any:
@@ -224,7 +283,7 @@ def _candidates(leaf: Sym, values: Leaves, sym: Sym) -> tuple[Any, ...]:
     present = values.get((leaf.op, *leaf.args))
     known = literals(sym)
     if leaf.op == "dtype":
-        return tuple(dict.fromkeys((present, *(v for v in known if v in GENERIC_CLASS), *GENERIC_CLASS)))
+        return _domain(leaf, values, ())
     if isinstance(present, bool):
         return present, not present
     if isinstance(present, int):
