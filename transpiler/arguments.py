@@ -46,7 +46,7 @@ Json = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="write 
 NoCache = Annotated[bool, typer.Option("--no-cache", help="do everything again, whatever earlier runs found out "
                                        "(kept in $TRANSPILE_CACHE or the user's cache folder)")]  # fmt: skip
 Explore = Annotated[bool, typer.Option("--explore", help="flip every decision of the kernels until nothing new "
-                                       "appears, and prove each outcome, so that the entries take every call")]  # fmt: skip
+                                       "appears and prove each outcome: entries for every call")]  # fmt: skip
 Without = Annotated[str, typer.Option("--without", metavar="RULE;...", hidden=True, help="leave out these rows of the "
                                       "tables of rules and forms (to test what fills their place)")]  # fmt: skip
 Jobs = Annotated[int, typer.Option("-j", "--jobs", metavar="N", min=0, help="workers; 0: one a core")]
@@ -74,8 +74,8 @@ def translate(
     from transpiler.commands import FileOptions, dump_file, translate_file
 
     options = FileOptions(
-        file, out, kernel and identifier(kernel), spec, target=_arch(target), variants=variants, explore=explore, verify=not no_verify,
-        cubins=_cubins(cubin), format=format.value, jobs=jobs, without=_names(without),
+        file, out, kernel and identifier(kernel), spec, target=_arch(target), variants=variants, explore=explore,
+        verify=not no_verify, cubins=_cubins(cubin), format=format.value, jobs=jobs, without=_names(without),
     )  # fmt: skip
     return translate_file(options) if dump is None else dump_file(options, dump.value)
 

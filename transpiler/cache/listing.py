@@ -70,8 +70,8 @@ def store_listing(
 def listed(argument: str, job: OperatorJob) -> Listed:
     """List a job."""
     kernels = tuple((kernel.name, tuple(s.name for s in kernel.specializations)) for kernel in job.kernels)
-    given = [[k.name, [s.model_dump_json() for s in k.specializations], [repr(d) for d in k.diagnostics], repr(k.uncovered)]
-             for k in job.kernels]  # fmt: skip
+    given = [[k.name, [s.model_dump_json() for s in k.specializations], [repr(d) for d in k.diagnostics],
+              repr(k.uncovered)] for k in job.kernels]  # fmt: skip
     digest = key_of(job.name, str(job.path.absolute()), _package(job.path), job.display, job.target, given)
     return Listed(argument, job.name, job.path.absolute(), job.shown, kernels, digest)
 

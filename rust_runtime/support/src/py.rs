@@ -492,7 +492,7 @@ pub fn next_power_of_2<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
 
 /// The power of two in `a`, at most 1024.
 pub fn pow2_divisor<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
-    Value::undefined_unless(a.into().integer().map(|a| (a & a.wrapping_neg()).clamp(0, 1024)))
+    Value::undefined_unless(a.into().integer().map(|a| if a == 0 { 0 } else { 1_i128 << a.trailing_zeros().min(10) }))
 }
 
 /// `math.gcd(a, b)`
@@ -529,10 +529,18 @@ pub fn round_to<'a>(a: impl Into<Value<'a>>, dtype: &str) -> Value<'a> {
         (Float(a), _) if !a.is_finite() => Float(a),
         (Float(a), "float64") => Float(a),
         (Float(a), "float32") => Float(f64::from(a as f32)),
-        (Float(a), "float16") => Float(half::f16::from_f64(a).to_f64()),
-        (Float(a), "bfloat16") => Float(half::bf16::from_f32(a as f32).to_f64()),
+        (Float(a), "float16") => Float(to_precision(a, 11, -14, 15)),
+        (Float(a), "bfloat16") => Float(to_precision(a, 8, -126, 127)),
         _ => Undefined,
     }
+}
+
+/// A finite number rounded to `bits` of significand, ties to even, with exponents from `lowest` to `highest`.
+fn to_precision(a: f64, bits: i32, lowest: i32, highest: i32) -> f64 {
+    let stored = ((a.to_bits() >> 52) & 0x7ff) as i32 - 1023; // a subnormal is far below `lowest`
+    let unit = 2.0_f64.powi(stored.max(lowest) - (bits - 1));
+    let rounded = (a / unit).round_ties_even() * unit;
+    if rounded.abs() >= 2.0_f64.powi(highest) * 2.0 { f64::INFINITY.copysign(a) } else { rounded }
 }
 
 /// The bits of a float as a float32; every NaN is Python's.
