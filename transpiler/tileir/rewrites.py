@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from transpiler.tileir.constants import by_bits, constant_bits, width
 from transpiler.tileir.graph import BRANCH, FALSE, GAMMA, TRUE
 from transpiler.tileir.model import FORMS, Form, TileType, is_token, tile_type
 
@@ -175,6 +176,26 @@ def _uniform(numbering: Numbering, number: int) -> bool:
         return True
     form = numbering.form(number)
     return form.name == "broadcast" and tile_type(form.operand_types[0]).size == 1
+
+
+def float_by_bits(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:
+    """Give a float constant its normal form, its bits: the same number may print in several ways."""
+    form = FORMS[key]
+    value = form.get("value") or ""
+    found = constant_bits(value) if value.startswith(("f", "bf")) else None
+    canonical = None if found is None else by_bits(*found)
+    if canonical is None or canonical == value:
+        return None
+    return numbering.cons(constant_form(canonical, form.result_types[0]), ())
+
+
+def bitcast_of_constant(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:
+    value, result = constant_value(numbering, args[0]), FORMS[key].result_types[0]
+    found = None if value is None else constant_bits(value)
+    element = tile_type(result).element
+    if found is None or width(element) != width(found[0]):
+        return None
+    return numbering.cons(constant_form(by_bits(element, found[1]), result), ())
 
 
 def fold_integer_cast(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:

@@ -1,0 +1,78 @@
+"""Printed constants as bits: what a float's text stands for, without NumPy.
+
+A constant with one value for all elements prints ``TYPE:NUMBER`` (``f32:1.500000e+00``, ``f32:0x7FC00000``,
+``i32:-5``), where hexadecimal digits are the float's bits.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+_FORMATS = {"f64": (11, 52), "f32": (8, 23), "f16": (5, 10), "bf16": (8, 7), "f8E5M2": (5, 2), "f8E4M3FN": (4, 3)}
+"""Bits of the exponent and of the stored significand."""
+_INTEGERS = {f"i{bits}": bits for bits in (8, 16, 32, 64)}
+
+
+def width(element: str) -> int | None:
+    """Return how many bits an element has, of the types whose constants have a form by bits; else None."""
+    if element in _FORMATS:
+        return 1 + sum(_FORMATS[element])
+    return _INTEGERS.get(element)
+
+
+@lru_cache(maxsize=4096)
+def constant_bits(value: str) -> tuple[str, int] | None:
+    """Return (element type, bits) of a printed constant with one value; None where it isn't known."""
+    element, _, text = value.partition(":")
+    size = width(element)
+    if size is None:
+        return None
+    try:
+        if element in _INTEGERS:
+            return element, int(text) & ((1 << size) - 1)
+        if text.startswith("0x"):
+            bits = int(text, 16)
+            return (element, bits) if bits >> size == 0 else None
+        bits = _encode(element, float(text), Fraction(text))
+    except ValueError:
+        return None
+    return None if bits < 0 else (element, bits)
+
+
+def _encode(element: str, sign: float, value: Fraction) -> int:
+    """Round to the nearest number of the type, to even at ties; -1 for what is no finite number of it."""
+    exponent_bits, stored = _FORMATS[element]
+    bias = (1 << (exponent_bits - 1)) - 1
+    size = abs(value)
+    exponent = max(_exponent(size), 1 - bias)
+    significand = round(size / Fraction(2) ** (exponent - stored))
+    if significand >> (stored + 1):
+        significand, exponent = significand >> 1, exponent + 1
+    normal = significand >> stored
+    field = exponent + bias if normal else 0
+    highest = (1 << exponent_bits) - 1
+    special = field >= highest and (element != "f8E4M3FN" or field > highest or significand & 7 == 7)
+    if special:
+        return -1
+    negative = math.copysign(1.0, sign) < 0
+    return (int(negative) << (exponent_bits + stored)) | (field << stored) | (significand & ((1 << stored) - 1))
+
+
+def _exponent(size: Fraction) -> int:
+    """Return the exponent of a number's leading bit (very low for 0)."""
+    if size == 0:
+        return -(1 << 20)
+    estimate = size.numerator.bit_length() - size.denominator.bit_length()
+    return estimate if size >= Fraction(2) ** estimate else estimate - 1
+
+
+@lru_cache(maxsize=4096)
+def by_bits(element: str, bits: int) -> str:
+    """Print a constant in its normal form: integers in decimal, floats as all their bits (``f16:0x3C00``)."""
+    size = width(element)
+    assert size is not None, element
+    if element in _INTEGERS:
+        return f"{element}:{bits - (1 << size) if bits >> (size - 1) else bits}"
+    return f"{element}:0x{bits:0{size // 4}X}"
