@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from transpiler.diagnostics import TranspileError
-from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ScalarSpec, Specialization
+from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ParamSpec, ScalarSpec, Specialization
 from transpiler.tileir import Comparison, compare, parse
 from transpiler.verify import promises
 
@@ -143,7 +143,11 @@ def test_a_fact_that_follows_may_be_stated_of_what_nothing_needs() -> None:
 
 
 def test_what_is_promised_of_a_parameter_may_be_stated_where_nothing_needs_it() -> None:
-    promised = (frozenset(("div_by<16>",)), frozenset(), frozenset(("div_by<8>", "bounded<0,?>")))
+    promised: tuple[frozenset[str], ...] = (
+        frozenset(("div_by<16>",)),
+        frozenset(),
+        frozenset(("div_by<8>", "bounded<0,?>")),
+    )
     assert judge(PRINT, "%a = assume div_by<8>, %n : tile<i32>\n" + PRINT, promised).equal
     assert judge(PRINT, "%a = assume bounded<0, ?>, %n : tile<i32>\n" + PRINT, promised).equal
     assert judge(PRINT, "%a = assume div_by<16>, %p : tile<ptr<f32>>\n" + PRINT, promised).equal
@@ -157,7 +161,12 @@ def test_what_is_promised_of_a_parameter_may_be_stated_where_nothing_needs_it() 
 def test_promises_of_a_specialization() -> None:
     array = ArraySpec(dtype="float16", ndim=2, shape_divisible_by=(1, 16), stride_divisible_by=(8, 1),
                       shape_constant=(None, 64), base_addr_divisible_by=16)  # fmt: skip
-    params = {"a": array, "n": ConstantSpec(value=3), "s": ScalarSpec(dtype="int32"), "l": ListSpec(element=array)}
+    params: dict[str, ParamSpec] = {
+        "a": array,
+        "n": ConstantSpec(value=3),
+        "s": ScalarSpec(dtype="int32"),
+        "l": ListSpec(element=array),
+    }
     assert promises(Specialization(name="x", params=params)) == (
         frozenset(("div_by<16>",)),
         frozenset(("div_by<1>", "bounded<0,?>")),

@@ -33,8 +33,8 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
     ),
     Equivalence(
         "splat-of-constant",
-        "A constant with one value for all elements has that value everywhere after a reshape, broadcast or permute. One "
-        "that prints as a list, or as the bytes of its elements, isn't taken for such a constant.",
+        "A constant with one value for all elements has that value everywhere after a reshape, broadcast or permute. "
+        "One that prints as a list, or as the bytes of its elements, isn't taken for such a constant.",
         ("reshape", "broadcast", "permute"),
         rw.splat_of_constant,
     ),
@@ -181,8 +181,8 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
     ),
     Equivalence(
         "fact-implied",
-        "A predicate that only one side states follows from what is known without it where it is stated (see facts.py's "
-        "rules).",
+        "A predicate that only one side states follows from what is known without it where it is stated (see the rules "
+        "of facts.py).",
     ),
     Equivalence(
         "default-hint",
