@@ -7,8 +7,10 @@ import random
 import numpy as np
 import pytest
 
-from transpiler.tileir.constants import by_bits, constant_bits
-from transpiler.tileir.elements import BITS, dtype_of, unsigned_dtype
+from transpiler.diagnostics import TranspileError
+from transpiler.tileir import parse_entry
+from transpiler.tileir.constants import by_bits, constant_bits, is_uniform
+from transpiler.tileir.elements import BITS, dtype_of, literals, unsigned_dtype
 
 FLOATS = ("f64", "f32", "f16", "bf16", "f8E5M2", "f8E4M3FN")
 
@@ -81,3 +83,54 @@ def test_the_normal_form_is_printed_with_all_digits_and_signed() -> None:
     assert by_bits("f16", 0x3C00) == "f16:0x3C00"
     assert by_bits("i16", 0xFFFF) == "i16:-1"
     assert by_bits("i64", 5) == "i64:5"
+
+
+@pytest.mark.parametrize(
+    ("value", "uniform"),
+    [
+        ("i32:7", True),
+        ("i1:true", True),
+        ("f32:-1.500000e+00", True),
+        ("f32:1.6777216E+7", True),
+        ("bf16:0x7FC0", True),
+        ("i32:[7, 7]", False),
+        ('i32:"0x0700000007000000"', False),
+        ('i1:"0x01"', False),
+        ("i32:", False),
+        ("i32:dense<7>", False),
+        ("i32:7, 8", False),
+        ("", False),
+    ],
+)
+def test_only_one_number_is_a_value_of_all_elements(value: str, uniform: bool) -> None:
+    assert is_uniform(value) == uniform
+
+
+def constant(value: str, type_text: str) -> str:
+    return f"entry @k() optimization_hints=<default = {{}}> {{\n  %k = constant <{value}> : {type_text}\n  return\n}}\n"
+
+
+def test_the_bytes_of_many_elements_are_read() -> None:
+    assert literals('"0x0000803F000000BF"', "f32").tolist() == [1.0, -0.5]
+    assert literals('"0x803F00BF"', "bf16").astype(float).tolist() == [1.0, -0.5]
+    assert literals('"0x010000000000000002FFFFFFFFFFFFFF"', "i64").tolist() == [1, -254]
+    assert literals('"0x010001"', "i1").tolist() == [True, False, True]
+    (op, _) = parse_entry(constant('i16: "0x0100FEFF"', "tile<2x1xi16>")).body.ops
+    assert op.form.get("value") == 'i16:"0x0100FEFF"'
+
+
+@pytest.mark.parametrize(
+    ("value", "type_text"),
+    [
+        ('i16: "0x0100FE"', "tile<2xi16>"),
+        ('i16: "0x0100FEFF"', "tile<4xi16>"),
+        ('i16: "0x0100FEFF"', "tile<2xi8>"),
+        ('i16: "0100FEFF"', "tile<2xi16>"),
+        ('i16: "0x0100FEF"', "tile<2xi16>"),
+        ('i16: "0x01" "00FEFF"', "tile<2xi16>"),
+        ('ptr: "0x0100FEFF"', "tile<2xptr<i8>>"),
+    ],
+)
+def test_bytes_that_are_not_those_of_the_tile_are_an_error(value: str, type_text: str) -> None:
+    with pytest.raises(TranspileError, match="E0683"):
+        parse_entry(constant(value, type_text))

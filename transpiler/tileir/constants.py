@@ -1,18 +1,40 @@
 """Printed constants as bits: what a float's text stands for, without NumPy.
 
 A constant with one value for all elements prints ``TYPE:NUMBER`` (``f32:1.500000e+00``, ``f32:0x7FC00000``,
-``i32:-5``), where hexadecimal digits are the float's bits.
+``i32:-5``), where hexadecimal digits are the float's bits.  Other constants print nested lists of numbers or, from
+101 elements on, ``TYPE:"0x.."``: the bytes of all elements in row-major order, an element in little-endian order and
+in at least one byte.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 from functools import lru_cache
 
 _FORMATS = {"f64": (11, 52), "f32": (8, 23), "f16": (5, 10), "bf16": (8, 7), "f8E5M2": (5, 2), "f8E4M3FN": (4, 3)}
 """Bits of the exponent and of the stored significand."""
 _INTEGERS = {f"i{bits}": bits for bits in (8, 16, 32, 64)}
+
+_ONE_NUMBER = re.compile(r"\w+:(?:true|false|[-+]?\d[\w.+-]*)")
+_BYTES = re.compile(r'(\w+):"0x((?:[0-9A-F]{2})*)"')
+
+
+@lru_cache(maxsize=4096)
+def is_uniform(value: str) -> bool:
+    """Say whether a printed constant is one number for all elements; whatever else it may be, it isn't known to be."""
+    return _ONE_NUMBER.fullmatch(value) is not None
+
+
+def dense_bytes(value: str) -> bytes | None:
+    """Return the bytes of a constant that prints them, else None; ValueError for quoted text that holds no bytes."""
+    if '"' not in value:
+        return None
+    match = _BYTES.fullmatch(value)
+    if match is None:
+        raise ValueError(value)
+    return bytes.fromhex(match[2])
 
 
 def width(element: str) -> int | None:

@@ -33,7 +33,8 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
     ),
     Equivalence(
         "splat-of-constant",
-        "A constant with one value for all elements has that value everywhere after a reshape, broadcast or permute.",
+        "A constant with one value for all elements has that value everywhere after a reshape, broadcast or permute. "
+        "One that prints as a list, or as the bytes of its elements, isn't taken for such a constant.",
         ("reshape", "broadcast", "permute"),
         rw.splat_of_constant,
     ),
@@ -108,7 +109,7 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
     Equivalence(
         "fold-integer-arithmetic",
         "addi, subi, muli, mini, maxi, and divi by a positive constant, on integer constants have one value when it "
-        "fits the type.",
+        "fits the type and nothing is said of overflow (which would make it undefined for some that fit).",
         ("addi", "subi", "muli", "divi", "mini", "maxi"),
         rw.fold_integer_arithmetic,
     ),
@@ -187,7 +188,8 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
     ),
     Equivalence(
         "fact-implied",
-        "A predicate that only one side states follows from what is known without it (see facts.py's rules).",
+        "A predicate that only one side states follows from what is known without it where it is stated (see the rules "
+        "of facts.py).",
     ),
     Equivalence(
         "default-hint",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from transpiler.tileir.constants import by_bits, constant_bits, converted, width
+from transpiler.tileir.constants import by_bits, constant_bits, converted, is_uniform, width
 from transpiler.tileir.graph import BRANCH, FALSE, GAMMA, TRUE
 from transpiler.tileir.model import FORMS, Form, TileType, is_token, tile_type
 
@@ -50,7 +50,7 @@ def constant_value(numbering: Numbering, number: int) -> str | None:
     if form.name != "constant":
         return None
     value = form.get("value")
-    return value if value is not None and "[" not in value else None
+    return value if value is not None and is_uniform(value) else None
 
 
 @lru_cache(maxsize=4096)
@@ -264,6 +264,8 @@ def fold_integer_arithmetic(numbering: Numbering, key: int, args: tuple[int, ...
     if left is None or right is None or left[0] != right[0] or left[0] == 1:
         return None
     form = FORMS[key]
+    if form.get("overflow") is not None:  # with it some sums are undefined that fit the type
+        return None
     value = _arithmetic(form, left[1], right[1])
     width = left[0]
     if value is None or not -(1 << (width - 1)) <= value < 1 << (width - 1):
