@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 from types import SimpleNamespace
@@ -327,12 +329,11 @@ def test_every_line_of_the_reference_is_a_configuration() -> None:
 
 def test_an_outlier_is_measured_again(tmp_path: Path) -> None:
     times = {"theirs": iter([1.0] * 9), "ours": iter([4.0] * 3 + [1.0] * 6)}
-    switch: Any = SimpleNamespace(ours=lambda _: pipeline_worker.contextlib.nullcontext(),
-                                  theirs=lambda: pipeline_worker.contextlib.nullcontext())  # fmt: skip
+    switch: Any = SimpleNamespace(ours=lambda _: nullcontext(), theirs=nullcontext)
     log = pipeline_worker.Log(tmp_path / "log")
     runner = pipeline_worker.Runner(log, pipeline_worker.Stopwatch(), switch, lambda: (0, 0))
-    sides = [pipeline_worker.Timing("cupti", lambda name=name: next(times[name])) for name in ("theirs", "ours")]
-    row = runner._pair(6.0, *sides, {})
+    theirs, ours = (pipeline_worker.Timing("cupti", partial(next, times[name])) for name in ("theirs", "ours"))
+    row = runner._pair(6.0, theirs, ours, {})
     assert row["first"] == {"cutile": [6.0] * 3, "cutile_rs": [1.5] * 3, "ratio": 0.25}
     assert (row["timer"], row["ratio"], len(row["cutile_rs"])) == ("cupti", 1.0, 6)
 
