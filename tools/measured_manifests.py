@@ -34,10 +34,14 @@ from transpiler.spec import (
     Specialization,
 )
 
-_COMMENT = """What TileGym's performance tests launch on an H200 and its tests of results don't.
-Written by tools/measured_manifests.py from the configurations of benchmarks/results/device_time.json; don't edit."""
+_COMMENT = """What TileGym's performance tests and benchmark scripts launch on an H200 and its tests of results don't.
+Written by tools/measured_manifests.py from benchmarks/results/device_time.json and benchmarks/gpu/own; don't edit."""
 BESIDE = "tilegym-tests"
-MEASURED = (Path("benchmarks/results/device_time.json"), Path("benchmarks/gpu/own/launches.txt"))
+MEASURED = (
+    Path("benchmarks/results/device_time.json"),
+    Path("benchmarks/gpu/own/launches.txt"),
+    Path("benchmarks/gpu/own/pipeline_launches.txt"),
+)
 _ARRAY = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d, ]*)\](?:@\[(?P<strides>[\d, ]*)\])?")
 _DTYPES = {"bool": "bool_"}
 
