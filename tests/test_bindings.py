@@ -177,7 +177,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
     monkeypatch.delenv("CUTILE_KERNELS_LIBRARY", raising=False)
     parameters = (Array("y", ranks=(2,), dtypes=("float16", "float32")), Array("x", ranks=(1, 2), dtypes=("float16",)),
                   Scalar("factor"), Constant("BLOCK"))  # fmt: skip
-    return Kernel("op_k", "k", parameters, decorated=("occupancy",), library=Library(tmp_path))
+    return Kernel("op_k", "k", parameters, decorated={"occupancy": 2}, library=Library(tmp_path))
 
 
 def _refusal(kernel: Kernel, **changes: Any) -> str:
@@ -292,7 +292,7 @@ def test_bindings_have_the_authors_names(folder: Path) -> None:
     text = (folder / "scaling/_bindings.py").read_text(encoding="utf-8")
     assert 'Array("input", ranks=(2,), dtypes=("float16", "bfloat16", "float32")),' in text
     assert 'Array("sums", ranks=(1,), dtypes=("float32",)),' in text
-    assert 'decorated=("occupancy",),' in text
+    assert 'decorated={"occupancy": 2},' in text
     assert "args = (output, input, factor, BLOCK, HALVE)" in text
 
 

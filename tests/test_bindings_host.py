@@ -156,9 +156,56 @@ def test_kernels_that_are_made_by_a_call_or_in_a_function() -> None:
         """,
         "made", "inner",
     )  # fmt: skip
-    assert "made = _kernels.made\nkept = ct.kernel(_body)\n" in text
+    assert "made = _kernels.made\nkept = _cutile.tile_kernel(_body)\n" in text
     assert "def _body(x):" in text
     assert "def factory(width):\n    inner = _kernels.inner\n    return inner\n" in text
+
+
+def test_kernels_are_decorated_again_and_asked_for_their_type() -> None:
+    text = rewritten(
+        """
+        import cuda.tile as ct
+        from cuda.tile import kernel as tile
+
+        @ct.kernel
+        def k(x):
+            ct.store(x, 0, 1)
+
+        def _body(x):
+            ct.store(x, 0, 1)
+
+        k = k.replace_hints(occupancy=2)
+        again = ct.kernel(k._pyfunc, num_ctas=2)
+        _cache = {}
+
+        def tuned(best, one: ct.kernel):
+            assert isinstance(one, tile)
+            _cache[best] = ct.kernel(occupancy=best)(_body)
+            return ct.kernel(_body, occupancy=best)
+        """,
+        "k", "_body",
+    )  # fmt: skip
+    assert "k = k.replace_hints(occupancy=2)\nagain = _cutile.tile_kernel(k._pyfunc, num_ctas=2)\n" in text
+    assert "def tuned(best, one: _cutile.tile_kernel):\n    assert isinstance(one, _cutile.tile_kernel)\n" in text
+    assert "_cache[best] = _cutile.tile_kernel(occupancy=best)(_kernels._body)\n" in text
+    assert "return _cutile.tile_kernel(_kernels._body, occupancy=best)\n" in text
+    assert "k = _kernels.k\n" in text
+
+
+def test_hints_that_differ_from_kernel_to_kernel_of_a_factory() -> None:
+    text = rewritten(
+        """
+        import cuda.tile as ct
+
+        def factory(occ):
+            @ct.kernel(num_ctas=2, occupancy=occ)
+            def inner(x):
+                ct.store(x, 0, 1)
+            return inner
+        """,
+        "inner",
+    )
+    assert "def factory(occ):\n    inner = _kernels.inner.replace_hints(occupancy=occ)\n    return inner\n" in text
 
 
 def test_a_kernel_without_a_translation_stays() -> None:
@@ -211,8 +258,12 @@ def test_tilegyms_registry_gets_another_backend() -> None:
         @register("op", backend="cutile")
         def op(x):
             return x
+
+        register_impl("own.name", "cutile")(op)
+        register_impl("own.other", "triton")(op)
         """
     )
+    assert 'register_impl("own.name", "cutile-rs")(op)\nregister_impl("own.other", "triton")(op)\n' in text
     assert '@register_impl("op", backend="cutile-rs")\n@register("op", backend="cutile")\n' in text
 
 

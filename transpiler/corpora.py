@@ -39,6 +39,7 @@ class Operator:
     name: str
     source: SourceFile
     kernels: tuple[KernelManifest, ...]
+    host_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,9 @@ def load_corpus(argument: str, lookups: Lookups | None = None) -> LoadedCorpus:
 
 def resolve_corpus(corpus: Corpus, folder: Path, lookups: Lookups | None = None) -> LoadedCorpus:
     """Find the source of every operator; relative paths are relative to ``folder``."""
-    operators = tuple(Operator(o.name, find_source(o, folder, lookups), o.kernels) for o in corpus.operators)
+    operators = tuple(
+        Operator(o.name, find_source(o, folder, lookups), o.kernels, o.host_only) for o in corpus.operators
+    )
     return LoadedCorpus(corpus.name, corpus.target, operators)
 
 
@@ -174,7 +177,8 @@ def _join(operators: list[OperatorManifest], path: Path, display: str) -> tuple[
             raise error("E0272", f"operator `{operator.name}` has two sources in {display}", second,
                         help="give the second one another name")  # fmt: skip
         kernels = _join_kernels(known.kernels + operator.kernels)
-        joined[operator.name] = known.model_copy(update={"kernels": kernels})
+        both = {"kernels": kernels, "host_only": known.host_only and operator.host_only}
+        joined[operator.name] = known.model_copy(update=both)
     for operator in joined.values():
         for kernel in operator.kernels:
             _check_names(operator, kernel, path, display)

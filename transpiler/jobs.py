@@ -40,7 +40,7 @@ class KernelJob:
 
 @dataclass(frozen=True)
 class OperatorJob:
-    """A source module and the kernels of it that are wanted."""
+    """A source module and the kernels of it that are wanted; none when only its host code is (``host_only``)."""
 
     name: str
     path: Path
@@ -48,6 +48,7 @@ class OperatorJob:
     kernels: tuple[KernelJob, ...]
     target: str = DEFAULT_TARGET
     selection: Selection = field(default_factory=Selection)
+    host_only: bool = False
 
     @property
     def check_count(self) -> int:
@@ -155,7 +156,9 @@ def corpus_jobs(argument: str, lookups: Lookups | None = None) -> list[OperatorJ
     jobs = []
     for operator in corpus.operators:
         source = operator.source
-        if operator.kernels:
+        if operator.host_only:
+            jobs.append(OperatorJob(operator.name, source.path, source.display, (), corpus.target, host_only=True))
+        elif operator.kernels:
             kernels = tuple(KernelJob(k.name, k.specializations) for k in operator.kernels)
             if argument.endswith(".toml"):
                 _check_operator(Path(argument), operator.name, source, kernels, lookups)

@@ -55,6 +55,8 @@ def _operator(operator: OperatorManifest) -> Table:
         table.add("module", operator.module)
     if operator.path is not None:
         table.add("path", operator.path)
+    if operator.host_only:
+        table.add("host_only", True)
     if operator.kernels:
         kernels = tomlkit.aot()
         for kernel in operator.kernels:

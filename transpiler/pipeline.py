@@ -72,7 +72,7 @@ class _Residual:
 
 def translate(job: OperatorJob, trace: Trace = lambda _stage, _of, _form: None) -> Translation:
     """Translate one operator; raises TranspileError where nothing of it can be translated (E010x, E0201)."""
-    program = load_program(job.path, display=job.display)
+    program = load_program(job.path, display=job.display, host_only=job.host_only)
     _known_kernels(program, job)
     trace("hir", job.name, program)
     sharing = Sharing()
@@ -185,7 +185,7 @@ def _files(
     text = read_source(job.path, shown)
     try:
         extras = extra_files(job.name, module.kernel_abis, text, module=module.module, package=package, source=shown,
-                             left_out=left_out)  # fmt: skip
+                             left_out=left_out, origin=program.main)  # fmt: skip
     except Exception as exc:
         return files, [internal_error(exc, Span(shown, 1, 1))]
     return files | extras.files, [replace(d, severity="warning") for d in extras.diagnostics]

@@ -206,18 +206,22 @@ class OperatorManifest(Model):
     """An operator: one source module and the kernels of it that count.
 
     Exactly one of ``module`` (an installed module's dotted name, found without importing it)
-    and ``path`` (relative to the manifest) says where the source is.
+    and ``path`` (relative to the manifest) says where the source is. ``host_only``: the module has no
+    kernels, but launches those of others, or none; its host code is all that is written.
     """
 
     name: FolderName
     module: str | None = None
     path: str | None = None
     kernels: tuple[KernelManifest, ...] = ()
+    host_only: bool = False
 
     @model_validator(mode="after")
     def _one_source(self) -> OperatorManifest:
         if (self.module is None) == (self.path is None):
             raise ValueError("give exactly one of module and path")
+        if self.host_only and self.kernels:
+            raise ValueError("an operator with kernels isn't host_only")
         return self
 
 

@@ -34,11 +34,15 @@ Operator = Callable[[], Mapping[str, Entries]]
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite's name, the package of its modules, and its operators by the module's path in that package."""
+    """A suite's name, the package of its modules, and its operators by the module's path in that package.
+
+    ``host_only``: modules without kernels of their own, whose host code launches those of others or none.
+    """
 
     name: str
     package: str
     operators: Mapping[str, Operator]
+    host_only: Sequence[str] = ()
 
 
 def entry(
@@ -69,9 +73,11 @@ def write(suite: Suite, output: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     comment = f"Written by tools/suite_manifests/{suite.name}.py; don't edit."
     names = []
-    for path, operator in suite.operators.items():
-        manifest = _operator(suite, path, operator())
-        stem = _stem(path, suite.operators)
+    found = {path: _operator(suite, path, operator()) for path, operator in suite.operators.items()}
+    for path in suite.host_only:
+        found[path] = OperatorManifest(name=f"{suite.name}_{path}", module=f"{suite.package}.{path}", host_only=True)
+    for path, manifest in found.items():
+        stem = _stem(path, found)
         names.append(f"{suite.name}/{stem}.toml")
         corpus = Corpus(name=f"suites/{suite.name}/{stem}", operators=(manifest,))
         (folder / f"{stem}.toml").write_text(to_toml(corpus, comment), encoding="utf-8")

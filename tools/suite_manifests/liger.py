@@ -526,6 +526,7 @@ SUITE = Suite(
             relu_squared, rms_norm, rope, softmax, sparsemax, swiglu, tvd,
         )
     },
+    host_only=("fused_linear_cross_entropy", "fused_linear_jsd", "tiled_mlp"),
 )  # fmt: skip
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ REPLACED = ("attention_sink", "bmm", "matmul", "silu_and_mul", "swiglu")
 """The ports that TileGym has; they are written for cutile 0.2, and the crate can only be of one version."""
 REMOVED = (f"{ROOT}/ffi_util.rs",)
 """What only those ports use."""
+_OF_FOLDERS = ("/tilegym.py", "/linked.py", "/chosen.py")
+"""Modules of the runtime that register the operators of a folder; a checkout's register themselves."""
 INTERFACES = ("src/tilegym/ops/moe_interface.py",)
 """Modules of TileGym that choose a configuration by the backend's name."""
 
@@ -40,7 +42,7 @@ def shared_files() -> dict[str, str]:
     for path, text in render_crate_files(()).items():
         if path.startswith("src/support/"):
             files[f"{CRATE}/{path}"] = _RUST_HEADER + text
-        elif "/_runtime/" in path and not path.endswith("/tilegym.py"):
+        elif "/_runtime/" in path and not path.endswith(_OF_FOLDERS):
             files[f"{ROOT}/_runtime/{path.rpartition('/')[2]}"] = _PYTHON_HEADER + text
     return files
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import keyword
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from transpiler.emit.abi import EntryAbi, KernelAbi
+from transpiler.emit.author import Function
 from transpiler.emit.ffi import tensor_type
 from transpiler.emit.naming import unique
 from transpiler.emit.render import render_template
@@ -17,20 +19,28 @@ _OWN = ("stream", "grid", "programmatic_dependent_launch", "hints", "kernel", "a
 _BY_RUST = {rust: name for name, (rust, *_) in DTYPE_TABLE.items()}
 
 
-def render_bindings(operator: str, abis: Sequence[KernelAbi], left_out: str = "") -> str:
-    """Render the bindings of an operator's kernels; ``left_out`` says why the library doesn't have them."""
+def render_bindings(
+    operator: str, abis: Sequence[KernelAbi], left_out: str = "", functions: Mapping[str, Function] | None = None,
+    origin: str = "",
+) -> str:  # fmt: skip
+    """Render the bindings of an operator's kernels; ``left_out`` says why the library doesn't have them.
+
+    ``functions`` are the author's functions of the kernels, in the module ``origin``.
+    """
+    known = functions or {}
     kernels = [
         {
             "name": abi.kernel,
             "symbol": abi.symbol,
             "parameters": [_parameter(abi, name, role) for name, role in abi.parameters],
             "names": _argument_names(abi),
-            "decorated": _tuple(decorated) if (decorated := _decorated(abi)) else "",
+            "decorated": _dict(decorated) if (decorated := _decorated(abi)) else "",
+            "about": _about(known[abi.kernel], origin) if abi.kernel in known else [],
         }
         for abi in abis
     ]
     parameters = [_parameter(abi, name, role) for abi in abis for name, role in abi.parameters]
-    uses = sorted({"Kernel", *(text.partition("(")[0] for text in parameters)})
+    uses = sorted({*(["Kernel"] if abis else []), *(text.partition("(")[0] for text in parameters)})
     text = render_template(
         "bindings.py.j2", operator=operator, kernels=kernels, uses=", ".join(uses),
         left_out=json.dumps(left_out, ensure_ascii=False) if left_out else "",
@@ -38,8 +48,29 @@ def render_bindings(operator: str, abis: Sequence[KernelAbi], left_out: str = ""
     return text.rstrip() + "\n"
 
 
-def _decorated(abi: KernelAbi) -> list[str]:
-    return [name for name in _DECORATED if abi.hints.get(name) is not None]
+def _decorated(abi: KernelAbi) -> dict[str, Any]:
+    return {name: abi.hints[name] for name in _DECORATED if abi.hints.get(name) is not None}
+
+
+def _dict(items: Mapping[str, Any]) -> str:
+    values = (_dict(value) if isinstance(value, dict) else repr(value) for value in items.values())
+    return "{" + ", ".join(f'"{name}": {value}' for name, value in zip(items, values, strict=True)) + "}"
+
+
+def _about(function: Function, origin: str) -> list[str]:
+    """What the object shows of the author's function, as lines of arguments."""
+    lines = [f'origin="{origin}:{function.qualname}",'] if origin else []
+    if function.signature:
+        lines.append(f"signature={_text(function.signature)},")
+    if function.doc is not None and "\n" not in function.doc:
+        lines.append(f"doc={_text(function.doc)},")
+    elif function.doc is not None:
+        lines += ["doc=(", *(f"    {_text(line)}" for line in function.doc.splitlines(keepends=True)), "),"]
+    return lines
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _argument_names(abi: KernelAbi) -> list[str]:

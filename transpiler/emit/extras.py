@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from transpiler.diagnostics import Diagnostic, TranspileError
 from transpiler.emit.abi import KernelAbi
+from transpiler.emit.author import author_functions
 from transpiler.emit.bindings import render_bindings
 from transpiler.emit.crate import render_crate_files, render_operator_modules
 from transpiler.emit.ffi import check_kernel, render_ffi
@@ -23,13 +24,14 @@ class ExtraFiles:
 
 def extra_files(
     operator: str, abis: Sequence[KernelAbi], source_text: str, *, module: str, package: str = "", source: str = "",
-    left_out: str = "",
+    left_out: str = "", origin: str = "",
 ) -> ExtraFiles:  # fmt: skip
     """Render an operator's ffi.rs, ``_bindings.py`` and ``host.py``, and what joins them.
 
     ``module`` is the module's name in kernel.rs, ``package`` the dotted package that the source module is in (for
-    its relative imports), ``source`` what to call it, ``left_out`` why the library doesn't have it. A kernel that
-    can't be called through the C interface is left out; the host module goes on launching it with cuda.tile.
+    its relative imports), ``source`` what to call it, ``left_out`` why the library doesn't have it, ``origin`` the
+    source module's dotted name. A kernel that can't be called through the C interface is left out; the host module
+    goes on launching it with cuda.tile.
     """
     able: list[KernelAbi] = []
     diagnostics: list[Diagnostic] = []
@@ -39,19 +41,21 @@ def extra_files(
             able.append(abi)
         except TranspileError as refusal:
             diagnostics.append(refusal.diagnostic)
+    kernels = {abi.kernel for abi in able}
     files = {
         "ffi.rs": render_ffi(operator, able, module),
-        "_bindings.py": render_bindings(operator, able, left_out),
-        "host.py": render_host(source_text, {abi.kernel for abi in able}, package=package, source=source),
+        "_bindings.py": render_bindings(operator, able, left_out, author_functions(source_text, kernels), origin),
+        "host.py": render_host(source_text, kernels, package=package, source=source),
     }
     return ExtraFiles(render_operator_modules(operator) | files, tuple(diagnostics))
 
 
 def render_extra_files(
-    operator: str, abis: Sequence[KernelAbi], source_text: str, *, module: str, package: str = "", source: str = ""
-) -> dict[str, str]:
+    operator: str, abis: Sequence[KernelAbi], source_text: str, *, module: str, package: str = "", source: str = "",
+    origin: str = "",
+) -> dict[str, str]:  # fmt: skip
     """Return the files of :func:`extra_files`."""
-    return extra_files(operator, abis, source_text, module=module, package=package, source=source).files
+    return extra_files(operator, abis, source_text, module=module, package=package, source=source, origin=origin).files
 
 
 __all__ = ["ExtraFiles", "extra_files", "render_crate_files", "render_extra_files"]

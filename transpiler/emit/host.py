@@ -1,9 +1,9 @@
 """The host module of an operator: the author's module with the launches of our kernels in it.
 
-A LibCST codemod: kernels become the objects of ``_bindings``, ``ct.launch``, ``ct.compiler_timeout`` and
-``exhaustive_search`` those of the runtime, which hand kernels that weren't translated on to cuda.tile.  Everything
-else stays as it is: public functions, autograd classes, caches, tuning.  What only kernels used, and that needs
-cuda.tile, goes.
+A LibCST codemod: kernels become the objects of ``_bindings``, ``ct.launch``, ``ct.kernel`` where it decorates again,
+``ct.compiler_timeout`` and ``exhaustive_search`` those of the runtime, which hand kernels that weren't translated on to
+cuda.tile.  Everything else stays as it is: public functions, autograd classes, caches, tuning.  What only kernels
+used, and that needs cuda.tile, goes.
 """
 
 from __future__ import annotations
@@ -20,10 +20,15 @@ from transpiler.emit.naming import unique
 from transpiler.identifiers import identifier
 
 _LAUNCH, _SEARCH = "launch", "exhaustive_search"
+_KERNEL = "cuda.tile.kernel"
+_HINTED = "replace_hints"
 _REPLACED = {
     "cuda.tile.launch": _LAUNCH,
     "cuda.tile.tune.exhaustive_search": _SEARCH,
+    "cuda.tile.tune.Measurement": "Measurement",
+    "cuda.tile.tune.TuningResult": "TuningResult",
     "cuda.tile.compiler_timeout": "compiler_timeout",
+    _KERNEL: "tile_kernel",
 }
 _NEEDS_TILE = "cuda"
 _REGISTER = ".register_impl"
@@ -55,8 +60,19 @@ def _kernel_code(node: ast.AST, kernels: Collection[str]) -> ast.AST | None:
         case ast.FunctionDef(name=name, decorator_list=[_, *_]) if name in kernels:
             return node
         case ast.Assign(targets=[ast.Name(id=name), *_], value=ast.Call() as call) if name in kernels:
-            return call
+            return call if _decorates(call) else None
     return None
+
+
+def _decorates(call: ast.Call | cst.Call) -> bool:
+    """Is it a call of something like ``ct.kernel``, or of ``ct.kernel(..)``? (Not ``k.replace_hints(..)``.)"""
+    function = call.func.func if isinstance(call.func, ast.Call | cst.Call) else call.func
+    match function:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return not name.endswith(_HINTED)
+        case cst.Attribute(attr=name) | (cst.Name() as name):
+            return not _name(name).endswith(_HINTED)
+    return False
 
 
 def _without_bodies(text: str, kernels: Sequence[ast.FunctionDef]) -> str:
@@ -174,11 +190,14 @@ class _Codemod(cst.CSTTransformer):
         self._imports, self._kernels, self._unchanged = imports, kernels, unchanged
         self.runtime, self.bindings = unique("_cutile", names), unique("_kernels", names)
         self.uses: set[str] = set()
+        self._depth = 0  # functions around
 
     # Kernels
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:  # noqa: N802
-        return not self._is_kernel(node) and _name(node.name) not in self._unchanged
+        inside = not self._is_kernel(node) and _name(node.name) not in self._unchanged
+        self._depth += inside
+        return inside
 
     def _is_kernel(self, node: cst.FunctionDef) -> bool:
         return _name(node.name) in self._kernels and bool(node.decorators)
@@ -187,19 +206,42 @@ class _Codemod(cst.CSTTransformer):
         self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
     ) -> cst.BaseStatement:
         if not self._is_kernel(original_node):
+            self._depth -= _name(original_node.name) not in self._unchanged
             return updated_node
-        assign = cst.Assign(
-            [cst.AssignTarget(cst.Name(_name(original_node.name)))], self._kernel(_name(original_node.name))
-        )
+        name = _name(original_node.name)
+        kernel = self._kernel(name)
+        hints = self._variable_hints(original_node) if self._depth else []
+        if hints:
+            kernel = cst.Call(cst.Attribute(kernel, cst.Name(_HINTED)), hints)
+        assign = cst.Assign([cst.AssignTarget(cst.Name(name))], kernel)
         return cst.SimpleStatementLine([assign], leading_lines=updated_node.leading_lines)
 
     def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:  # noqa: N802
         """A kernel that is made by calling ``ct.kernel``."""
-        target = original_node.targets[0].target
-        if isinstance(target, cst.Name) and isinstance(original_node.value, cst.Call):
+        target, value = original_node.targets[0].target, original_node.value
+        if isinstance(target, cst.Name) and isinstance(value, cst.Call) and _decorates(value):
             name = _name(target)
             return updated_node.with_changes(value=self._kernel(name)) if name in self._kernels else updated_node
         return updated_node
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:  # noqa: N802
+        """A kernel that is made of a plain function by host code; a registration."""
+        if self._imports.resolve(original_node.func).endswith(_REGISTER):
+            return updated_node.with_changes(args=_with_our_backend(updated_node.args))
+        function = original_node.func.func if isinstance(original_node.func, cst.Call) else original_node.func
+        first = updated_node.args[0].value if updated_node.args and not updated_node.args[0].keyword else None
+        if self._imports.resolve(function) == _KERNEL and isinstance(first, cst.Name) and _name(first) in self._kernels:
+            kernel = updated_node.args[0].with_changes(value=self._kernel(_name(first)))
+            return updated_node.with_changes(args=[kernel, *updated_node.args[1:]])
+        return updated_node
+
+    def _variable_hints(self, node: cst.FunctionDef) -> list[cst.Arg]:
+        """The hints that a decorator takes from the function around: they differ from kernel to kernel."""
+        calls = [d.decorator for d in node.decorators if isinstance(d.decorator, cst.Call)]
+        hints = [arg for call in calls if self._imports.resolve(call.func) == _KERNEL for arg in call.args]
+        literal = (cst.Integer, cst.SimpleString)
+        varying = [arg for arg in hints if arg.keyword is not None and not isinstance(arg.value, literal)]
+        return [arg.with_changes(comma=cst.MaybeSentinel.DEFAULT) for arg in varying]
 
     def _kernel(self, name: str) -> cst.BaseExpression:
         self.uses.add(self.bindings)
@@ -250,20 +292,19 @@ class _Codemod(cst.CSTTransformer):
         assert isinstance(module, cst.Name | cst.Attribute)
         return updated_node.with_changes(relative=(), module=module, whitespace_after_from=cst.SimpleWhitespace(" "))
 
-    def leave_Decorator(  # noqa: N802
-        self, original_node: cst.Decorator, updated_node: cst.Decorator
-    ) -> cst.Decorator:
-        """``@register_impl(.., backend="cutile")`` must not take the place of the module it came from."""
-        call = original_node.decorator
-        if not isinstance(call, cst.Call) or not self._imports.resolve(call.func).endswith(_REGISTER):
-            return updated_node
-        assert isinstance(updated_node.decorator, cst.Call)
-        args = [_other_backend(arg) for arg in updated_node.decorator.args]
-        return updated_node.with_changes(decorator=updated_node.decorator.with_changes(args=args))
+    def visit_Decorator(self, node: cst.Decorator) -> bool:  # noqa: N802
+        """``@ct.kernel`` of what wasn't translated stays."""
+        decorator = node.decorator.func if isinstance(node.decorator, cst.Call) else node.decorator
+        return self._imports.resolve(decorator) != _KERNEL
 
 
-def _other_backend(arg: cst.Arg) -> cst.Arg:
-    is_backend = arg.keyword is not None and arg.keyword.value == "backend"
+def _with_our_backend(args: Sequence[cst.Arg]) -> list[cst.Arg]:
+    """``register_impl(.., backend="cutile")`` must not take the place of the module it came from."""
+    return [_other_backend(arg, arg.keyword is None and place == 1) for place, arg in enumerate(args)]
+
+
+def _other_backend(arg: cst.Arg, positional: bool) -> cst.Arg:
+    is_backend = positional or (arg.keyword is not None and arg.keyword.value == "backend")
     if not is_backend or not isinstance(arg.value, cst.SimpleString):
         return arg
     backend = _TILEGYM_BACKEND.get(str(arg.value.evaluated_value))

@@ -17,7 +17,7 @@ from transpiler.frontend.depth import too_deep
 from transpiler.frontend.expressions import ExpressionLowerer
 from transpiler.frontend.kernels import KERNEL, Chain, KernelSite, chain_of, find_kernels
 from transpiler.frontend.lower import FunctionLowerer
-from transpiler.frontend.parse import Piece, SourceFile
+from transpiler.frontend.parse import Piece, SourceFile, read_source
 from transpiler.frontend.resolve import Stamp, Workspace, stamp
 from transpiler.inputs import Lookups
 from transpiler.ir import hir
@@ -29,13 +29,22 @@ _NO_KERNELS = (
 _loaded: dict[tuple[Path, str | None], tuple[tuple[Stamp, ...], hir.Program, Lookups]] = {}
 
 
-def load_program(path: Path, *, display: str | None = None) -> hir.Program:
+def load_program(path: Path, *, display: str | None = None, host_only: bool = False) -> hir.Program:
     """Parse a file, find its kernels, and lower them and what they reach; nothing is executed.
 
     ``display`` is the path in spans; by default it is relative to the folder that holds the file's package.
-    Raises TranspileError: E0101 unreadable, E0102 not UTF-8 or not Python, E0103 no kernels, E0902 nested too deeply.
-    A file is read once a process, until it or a module that it imports changes.
+    Raises TranspileError: E0101 unreadable, E0102 not UTF-8 or not Python, E0103 no kernels (unless ``host_only``),
+    E0902 nested too deeply. A file is read once a process, until it or a module that it imports changes.
     """
+    program = _load(path, display)
+    if not program.kernels and not host_only:
+        shown = program.modules[program.main].path
+        message = f"{shown} has no kernels" if read_source(path, shown).strip() else f"{shown} is empty"
+        raise error("E0103", message, Span(shown, 1, 1), help=_NO_KERNELS)
+    return program
+
+
+def _load(path: Path, display: str | None) -> hir.Program:
     cached = _loaded.get((path.absolute(), display))
     if cached is not None and all(stamp(Path(mark[0])) == mark for mark in cached[0]):
         return cached[1]
@@ -55,7 +64,7 @@ def load_program(path: Path, *, display: str | None = None) -> hir.Program:
 
 def program_lookups(path: Path, *, display: str | None = None) -> Lookups:
     """What was looked for to load a program."""
-    load_program(path, display=display)
+    _load(path, display)
     return _loaded[path.absolute(), display][2]
 
 
@@ -103,9 +112,6 @@ class _Loader:
                 function = replace(function, body=(hole,))
             self._functions[hir.Global(main.key, site.name)] = function
             names[site.name] = None
-        if not names:
-            message = f"{main.display} has no kernels" if main.text.strip() else f"{main.display} is empty"
-            raise error("E0103", message, Span(main.display, 1, 1), help=_NO_KERNELS)
         while self._todo:
             self._reach(self._todo.pop(0))
         return hir.Program(main.key, {m.key: m for m in self._modules()}, tuple(names))

@@ -6,6 +6,7 @@ nor cffi nor the library before the first launch.
 
 from __future__ import annotations
 
+from .decorator import tile_kernel
 from .errors import (
     ArgumentError,
     CompileError,
@@ -21,6 +22,7 @@ from .errors import (
     LibraryError,
     NoEntryError,
     RankError,
+    UnknownHintError,
 )
 from .kernel import Array, Constant, Kernel, List, Scalar, launch
 from .library import Library, launch_count
@@ -50,8 +52,10 @@ __all__ = [
     "RankError",
     "Scalar",
     "TuningResult",
+    "UnknownHintError",
     "compiler_timeout",
     "exhaustive_search",
     "launch",
     "launch_count",
+    "tile_kernel",
 ]

@@ -71,6 +71,10 @@ class HintError(CutileError, ValueError):
     code = "HINT"
 
 
+class UnknownHintError(HintError, TypeError):
+    """A hint that there isn't: a keyword that cuda.tile refuses, too."""
+
+
 class NoEntryError(CutileError, LookupError):
     """The kernel was not translated for these constants."""
 

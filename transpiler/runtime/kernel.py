@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import json
 import struct
 import threading
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 from . import library as _library
 from .arrays import Description, describe
 from .dtypes import BY_NAME
 from .errors import ArgumentError, DeviceError, DTypeError, GridError, HintError, LibraryError, RankError
 from .fast import Launch
+from .surface import (
+    HINTS,
+    OWNER,
+    AnnotatedFunction,
+    Annotation,
+    ByTarget,
+    CompilerOptions,
+    check_hints,
+    python_function,
+)
 
 _TENSOR = struct.Struct("=Q8q8qiiii")
 _INTEGER = struct.Struct("=iiq")
@@ -23,7 +35,8 @@ _NO_AXES = (0,) * 8
 _NONE, _BOOL, _INT, _FLOAT, _TEXT = range(5)
 _DRY_RUN, _DEPENDENT = 1, 2
 _LIST = 1
-_HINTS = ("num_ctas", "occupancy", "opt_level", "num_worker_warps")
+_TRANSLATED = "__cutile_translated__"
+"""The attribute of a kernel of cuda.tile that holds the translated one."""
 
 
 class Array(NamedTuple):
@@ -59,8 +72,10 @@ _ROLES = {Array: "a", Scalar: "s", Constant: "c", List: "l"}
 
 
 class Kernel:
-    """A kernel in the library. Stands where host code had a ``ct.kernel``.
+    """A kernel in the library. Stands where host code had a ``ct.kernel``, and shows of itself what that one does.
 
+    ``decorated`` are the hints of its decorator (a dict where they are by target), ``origin`` says where its function
+    is (``module:qualified.name``), ``signature`` its parameters if names aren't all, ``doc`` its docstring.
     ``left_out`` says why the library doesn't have it, which a launch raises then.
     """
 
@@ -69,15 +84,23 @@ class Kernel:
         symbol: str,
         name: str,
         parameters: Sequence[Parameter],
-        decorated: Sequence[str] = (),
+        decorated: Mapping[str, Any] | None = None,
         library: _library.Library = _library.DEFAULT,
         left_out: str = "",
+        origin: str = "",
+        signature: str = "",
+        doc: str | None = None,
     ) -> None:
         self.symbol, self.name, self.parameters = symbol, name, tuple(parameters)
-        self._left_out = left_out
+        self._left_out, self._signature = left_out, signature
         self.hints: dict[str, Any] = {}
-        self._decorated = frozenset(decorated)
+        self._decorated = dict(decorated or {})
         self._library = library
+        self._origin = origin or f"__main__:{name}"
+        self._root: Kernel = self
+        self._function: Any = None
+        self.__module__, _, self.__qualname__ = self._origin.partition(":")
+        self.__name__, self.__doc__ = self.__qualname__.rpartition(".")[2], doc
         numbered = list(enumerate(self.parameters))
         self._arrays = [
             (i, p, frozenset(BY_NAME[d] for d in p.dtypes)) for i, p in numbered if isinstance(p, Array | List)
@@ -99,17 +122,69 @@ class Kernel:
         """Kernels are launched, not called."""
         raise TypeError(f"kernel {self.name} can't be called; launch it")
 
+    def __reduce__(self) -> NoReturn:
+        """Kernels belong to their process, like those of cuda.tile: no copies, no pickles."""
+        raise TypeError(f"cannot pickle 'Kernel' object {self.name}")
+
+    # What it shows
+
+    @property
+    def _pyfunc(self) -> Any:
+        """The Python function; ``tile_kernel`` of it is this kernel again, without the hints that replaced others."""
+        root = self._root
+        if root._function is None:
+            names = [parameter.name for parameter in root.parameters]
+            root._function = python_function(root._origin, names, root._signature, root.__doc__)
+            setattr(root._function, OWNER, root)
+        return root._function
+
+    @property
+    def __wrapped__(self) -> Any:
+        """The Python function, for ``inspect``."""
+        return self._pyfunc
+
+    @property
+    def _annotated_function(self) -> AnnotatedFunction:
+        annotations = tuple(Annotation(isinstance(parameter, Constant)) for parameter in self.parameters)
+        return AnnotatedFunction(self._pyfunc, inspect.signature(self._pyfunc), annotations)
+
+    @property
+    def _compiler_options(self) -> CompilerOptions:
+        decorated = {name: ByTarget.of(value) for name, value in self._decorated.items()}
+        return CompilerOptions(**(decorated | self.hints))
+
+    # Hints
+
     def replace_hints(self, **hints: Any) -> Kernel:
-        """Return the same kernel with other hints (num_ctas, occupancy, opt_level, num_worker_warps)."""
+        """Return the same kernel with other hints (num_ctas, occupancy, opt_level, num_worker_warps).
+
+        Raises HintError: there is no such hint, a value is out of range, or the source's would have to be removed.
+        """
+        check_hints(hints)
         for name, value in hints.items():
-            if name not in _HINTS:
-                raise HintError(f"there is no hint `{name}`; there are {', '.join(_HINTS)}")
             if value is None and name in self._decorated:
                 raise HintError(
                     f"the hint `{name}` stands in the source of {self.name}: it can be changed, not removed"
                 )
-        other = Kernel(self.symbol, self.name, self.parameters, tuple(self._decorated), self._library, self._left_out)
-        other.hints = {**self.hints, **hints}
+        return self._with(self.hints | hints)
+
+    def decorated_again(self, hints: Mapping[str, Any]) -> Kernel:
+        """Return the kernel that ``ct.kernel`` makes of its function with these hints.
+
+        Hints of the source that aren't given stay: they are compiled into the library.
+        """
+        check_hints(hints)
+        given = {name: value for name, value in hints.items() if value is not None}
+        if "opt_level" in self._decorated:
+            given.setdefault("opt_level", CompilerOptions.opt_level)
+        return self._root._with(given)
+
+    def _with(self, hints: Mapping[str, Any]) -> Kernel:
+        other = Kernel(
+            self.symbol, self.name, self.parameters, self._decorated, self._library, self._left_out, self._origin,
+            self._signature, self.__doc__,
+        )  # fmt: skip
+        other._root, other.hints = self._root, dict(hints)
         return other
 
     def launch(
@@ -225,7 +300,7 @@ class Kernel:
 
     def _resolve_hints(self, device: int) -> tuple[int, int, int, int]:
         """Return the hints in the order of the C structure; 0 means as the decorator says."""
-        values = {name: self._hint(name, device) for name in _HINTS}
+        values = {name: self._hint(name, device) for name in HINTS}
         level = values["opt_level"]
         rest = (values["occupancy"] or 0, values["num_ctas"] or 0, values["num_worker_warps"] or 0)
         return (*rest, 0 if level is None else level + 1)
@@ -274,6 +349,25 @@ class _Frame:
 _ONES = (1, 1, 1)
 
 
+def kernel_of(function: Any) -> Kernel | None:
+    """Return the translated kernel that a Python function belongs to, or that it is itself."""
+    found = function if isinstance(function, Kernel) else getattr(function, OWNER, None)
+    return found if isinstance(found, Kernel) else None
+
+
+def translated(kernel: Any) -> Any:
+    """Return the translated kernel where somebody made a kernel of cuda.tile of its function; others as they are."""
+    known = getattr(kernel, _TRANSLATED, None)
+    options = getattr(kernel, "_compiler_options", None)
+    ours = kernel_of(getattr(kernel, "_pyfunc", None))
+    if known is not None or isinstance(kernel, Kernel) or ours is None or not dataclasses.is_dataclass(options):
+        return known or kernel
+    hints = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
+    made = ours.decorated_again(hints)
+    setattr(kernel, _TRANSLATED, made)
+    return made
+
+
 def launch(
     stream: Any,
     grid: Sequence[int],
@@ -284,6 +378,8 @@ def launch(
     programmatic_dependent_launch: bool = False,
 ) -> None:
     """Launch a kernel as ``ct.launch`` does; kernels that were not translated go to ``ct.launch``."""
+    if not isinstance(kernel, Kernel):
+        kernel = translated(kernel)
     if isinstance(kernel, Kernel):
         kernel.launch(stream, grid, kernel_args, programmatic_dependent_launch=programmatic_dependent_launch)
         return

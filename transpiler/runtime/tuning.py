@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from .kernel import Kernel
+from .kernel import Kernel, translated
 
 T = TypeVar("T")
 _WARM_UP = 3
@@ -88,7 +88,7 @@ def exhaustive_search(
 
 def _kernel_of(kernel: Any, config: Any) -> Any:
     """Return the kernel for a configuration: a kernel of cuda.tile has hints to replace, a function has not."""
-    return kernel if hasattr(kernel, "replace_hints") else kernel(config)
+    return translated(kernel if hasattr(kernel, "replace_hints") else kernel(config))
 
 
 def _measure(
