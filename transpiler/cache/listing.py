@@ -12,6 +12,7 @@ from transpiler.cache.folder import CacheFolder, key_of
 from transpiler.inputs import Inputs, Lookups
 from transpiler.resources import corpus_dir
 from transpiler.shards import Names
+from transpiler.sources import SourcesFolder
 
 if TYPE_CHECKING:
     from transpiler.jobs import OperatorJob
@@ -41,9 +42,11 @@ class Listed:
         return sum(len(names) for _, names in self.kernels)
 
 
-def find_listing(folder: CacheFolder, argument: str, target: str | None) -> tuple[Listed, ...] | None:
+def find_listing(
+    folder: CacheFolder, argument: str, target: str | None, sources: SourcesFolder | None = None
+) -> tuple[Listed, ...] | None:
     """Return an argument's operators where nothing that they were read from has changed."""
-    row = folder.get_json(_KIND, _key(argument, target))
+    row = folder.get_json(_KIND, _key(argument, target, sources))
     if row is None:
         return None
     try:
@@ -55,13 +58,14 @@ def find_listing(folder: CacheFolder, argument: str, target: str | None) -> tupl
 
 
 def store_listing(
-    folder: CacheFolder, argument: str, target: str | None, found: Sequence[Listed], lookups: Lookups, since_ns: int
-) -> None:
+    folder: CacheFolder, argument: str, target: str | None, found: Sequence[Listed], lookups: Lookups, since_ns: int,
+    sources: SourcesFolder | None = None,
+) -> None:  # fmt: skip
     """Remember an argument's operators."""
     inputs = lookups.inputs(since_ns=since_ns)
     if inputs is not None:
         rows = [[one.name, str(one.path), one.shown, one.kernels, one.digest] for one in found]
-        folder.put_json(_KIND, _key(argument, target), {"inputs": inputs.to_json(), "operators": rows})
+        folder.put_json(_KIND, _key(argument, target, sources), {"inputs": inputs.to_json(), "operators": rows})
 
 
 def listed(argument: str, job: OperatorJob) -> Listed:
@@ -69,7 +73,8 @@ def listed(argument: str, job: OperatorJob) -> Listed:
     kernels = tuple((kernel.name, tuple(s.name for s in kernel.specializations)) for kernel in job.kernels)
     given = [[k.name, [s.model_dump_json() for s in k.specializations], [repr(d) for d in k.diagnostics]]
              for k in job.kernels]  # fmt: skip
-    digest = key_of(job.name, str(job.path.absolute()), _package(job.path), job.display, job.target, given)
+    digest = key_of(job.name, str(job.path.absolute()), _package(job.path), job.display, job.target, given,
+                    repr(job.problem))  # fmt: skip
     return Listed(argument, job.name, job.path.absolute(), job.shown, kernels, digest)
 
 
@@ -78,8 +83,11 @@ def _listed(argument: str, row: Any) -> Listed:
     return Listed(argument, name, Path(path), shown, tuple((k, tuple(names)) for k, names in kernels), digest)
 
 
-def _key(argument: str, target: str | None) -> str:
-    return key_of(fingerprint.tool(), argument, str(Path.cwd()), str(corpus_dir()), target, _package(Path(argument)))
+def _key(argument: str, target: str | None, sources: SourcesFolder | None) -> str:
+    """Name what an argument stands for: in other sources the same manifest is another listing."""
+    root = [str(sources.root.resolve()), sources.shown] if sources is not None else []
+    return key_of(fingerprint.tool(), argument, str(Path.cwd()), str(corpus_dir()), target, _package(Path(argument)),
+                  root)  # fmt: skip
 
 
 def _package(path: Path) -> list[str]:
