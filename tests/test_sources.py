@@ -176,13 +176,13 @@ def test_a_checkout_and_a_folder_that_holds_the_package(tmp_path: Path) -> None:
 
 
 def test_what_holds_no_package(tmp_path: Path) -> None:
-    with pytest.raises(TranspileError, match="E0847: can't read the folder .*: No such file"):
+    with pytest.raises(TranspileError, match=r"E0847: can't read the folder .*: No such file"):
         sources_folder(tmp_path / "nowhere")
-    with pytest.raises(TranspileError, match="E0847: .* holds no package `tilegym`"):
+    with pytest.raises(TranspileError, match=r"E0847: .* holds no package `tilegym`"):
         sources_folder(tmp_path)
     package(tmp_path)
     (tmp_path / "src/__init__.py").write_text("")
-    with pytest.raises(TranspileError, match="E0847: .* is a package itself"):
+    with pytest.raises(TranspileError, match=r"E0847: .* is a package itself"):
         sources_folder(tmp_path)
 
 
@@ -194,7 +194,7 @@ def test_a_file_whose_imports_would_be_those_of_another_place(tmp_path: Path) ->
     elsewhere = package(tmp_path / "b")
     (folder / "scale.py").unlink()
     (folder / "scale.py").symlink_to(elsewhere / "src/tilegym/ops/cutile/scale.py")
-    with pytest.raises(TranspileError, match="E0848: .* is a link that leads out of it"):
+    with pytest.raises(TranspileError, match=r"E0848: .* is a link that leads out of it"):
         sources.module("tilegym.ops.cutile.scale", Lookups())
     (folder / "__init__.py").unlink()
     with pytest.raises(TranspileError, match=r"E0848: .*tilegym/ops/cutile of the module .* has no __init__\.py"):
@@ -252,18 +252,34 @@ def test_specializations_that_do_not_fit_are_left_out(installed: Path, batch: Ba
 
 
 def test_those_that_fit_stay(installed: Path) -> None:
-    """A constant where the manifest has an array leaves out that one only; the launches join what is kept."""
+    """A number where the kernel has an array leaves out that one only; the launches join what is kept."""
     folder = package(installed / "co") / "src"
-    text = MANIFEST.replace('name = "f16"\nparams.x = {dtype = "float16", ndim = 1}', 'name = "f16"\nparams.x = 1')
-    text = text.replace('name = "f16"', 'name = "odd"\nparams.GAIN = 1', 1)
+    text = MANIFEST.replace('name = "f16"\nparams.x = {dtype = "float16", ndim = 1}', 'name = "odd"\nparams.x = 1')
     (installed / "mine.toml").write_text(text)
-    job = next(job for job in corpus_jobs("mine.toml", None, sources_folder(folder)) if job.name == "scale")
-    (kernel,) = job.kernels
-    assert kernel.specializations[0].name == "f32" and len(kernel.specializations) > 1
-    assert "odd" not in {one.name for one in kernel.specializations}
-    assert [d.code for d in kernel.diagnostics].count("W0275") == 1
-    other = corpus_jobs("mine.toml", None, sources_folder(folder))[1].kernels[0]
+    jobs = corpus_jobs("mine.toml", None, sources_folder(folder))
+    scale, other = (job.kernels[0] for job in jobs)
+    assert scale.specializations[0].name == "f32" and len(scale.specializations) > 1
+    assert "odd" not in {one.name for one in scale.specializations}
+    (said,) = [d for d in scale.diagnostics if d.code == "W0275"]
+    assert "1 of 2 specializations" in said.message and "`odd`" in said.message
     assert [one.name for one in other.specializations] == ["f32"] and not other.diagnostics
+
+
+def test_parameters_that_are_gone_are_dropped(installed: Path) -> None:
+    """What is stated of the others is checked, once; nothing is guessed from launches then."""
+    text = MANIFEST.replace("params.TILE = 64", "params.TILE = 64\nparams.LATENCY = 2", 1)
+    twice = 'name = "again"\nparams.x = {dtype = "float32", ndim = 1}\nparams.y = {dtype = "float32", ndim = 1}\n'
+    twice += "params.TILE = 64\nparams.LATENCY = 4\n"
+    start, rest = text.split("[[operators.kernels.specializations]]\n", 1)
+    mark = "[[operators.kernels.specializations]]\n"
+    first, rest = rest.split(mark, 1)
+    (installed / "mine.toml").write_text(start + mark + first + mark + twice + mark + rest)
+    job = corpus_jobs("mine.toml", None, sources_folder(package(installed / "co")))[0]
+    (kernel,) = job.kernels
+    assert [one.name for one in kernel.specializations] == ["f32", "f16"]
+    assert all(list(one.params) == ["x", "y", "TILE"] for one in kernel.specializations)
+    (said,) = kernel.diagnostics
+    assert said.code == "W0277" and "`LATENCY`" in said.message
 
 
 def test_an_array_of_another_rank_does_not_fit(installed: Path) -> None:
@@ -287,7 +303,7 @@ def test_a_kernel_with_another_name(installed: Path, batch: Batch, capsys: pytes
 
 
 @pytest.mark.parametrize(("what", "code"), [("missing", "E0848"), ("syntax", "E0102"), ("helper", "E0102"),
-                                            ("no kernels", "E0103"), ("binary", "E0101")])  # fmt: skip
+                                            ("no kernels", "E0103"), ("binary", "E0102")])  # fmt: skip
 def test_an_operator_that_can_not_be_read(
     installed: Path, batch: Batch, capsys: pytest.CaptureFixture[str], what: str, code: str
 ) -> None:

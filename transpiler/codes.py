@@ -294,6 +294,10 @@ _OWN: dict[str, Code] = {
                   "perhaps because it has another name there. It was left out; the kernels that are there are "
                   "translated, those that no manifest knows for the launches that the source shows.", "Nothing, or "
                   "record specializations of that version (`transpile record`)."),
+    "W0277": Code("parameters are gone", "The manifest's specializations say something of parameters that the kernel "
+                  "doesn't have in the sources of the checkout. What they say of the others fits, so they are checked "
+                  "without those parameters; of several that are the same then, one is.", "Nothing, or record "
+                  "specializations of that version (`transpile record`)."),
     "W0610": Code("raised, not translated", "This line has no rule. `transpile fill --raise` filled the kernel from "
                   "the reference's own Tile IR, for the specializations that were checked and no others. It isn't "
                   "counted as translated.", "Add the rule that the message names; then the raised code isn't used."),

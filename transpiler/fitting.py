@@ -1,7 +1,8 @@
 """Manifests meet another version of their sources: which specializations still fit, and what takes the others' place.
 
-A specialization fits when it says of every parameter of the kernel, and of no other, something of the right kind.
-Kernels of which some don't fit, or that no manifest knows, get what the source's own launches show, explored.
+A specialization fits when it says of every parameter of the kernel something of the right kind; what it says of
+parameters that the kernel lacks is dropped. Where some don't fit, and for kernels that no manifest knows, the source's
+own launches are read and explored.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from transpiler.spec_check import misfit
 from transpiler.specialize.kernel import specialize
 from transpiler.specialize.variants import explore
 
-_MAX_RUNS = 60
+_MAX_RUNS = 24
 """How many times a kernel is specialized to explore it: its launches are few, and each of its paths is proved."""
 _NAMED = 3
 
@@ -52,18 +53,26 @@ class _Fitting:
         """A kernel's specializations: those stated when all of them fit, else what is left and the launches'."""
         kept: list[Specialization] = []
         dropped: list[tuple[Specialization, str]] = []
-        for one in stated.specializations if stated is not None else ():
+        reduced: dict[str, None] = {}
+        function = self._function(name)
+        own = {param.name for param in function.params}
+        for given in stated.specializations if stated is not None else ():
+            one = given.model_copy(update={"params": {p: v for p, v in given.params.items() if p in own}})
             why = self._misfit(name, one)
             if why:
                 dropped.append((one, why))
-            else:
+                continue
+            reduced |= dict.fromkeys(param for param in given.params if param not in own)
+            if not reduced or all(one != other.model_copy(update={"name": one.name}) for other in kept):
                 kept.append(one)
+        said = [_reduced(function, list(reduced))] if reduced else []
         if kept and not dropped:
-            return KernelJob(name, tuple(kept))
+            return KernelJob(name, tuple(kept), tuple(said))
         launches = default_specializations(self._path, name, display=self._display)
         self._lookups.add(launches.lookups)
         seeds = _joined(kept, launches.specializations)
-        said = [_dropped(self._function(name), stated, dropped)] if stated is not None and dropped else []
+        if stated is not None and dropped:
+            said.append(_dropped(function, stated, dropped))
         return KernelJob(name, self._explored(name, seeds), (*said, *launches.diagnostics))
 
     def _explored(self, name: str, seeds: Sequence[Specialization]) -> tuple[Specialization, ...]:
@@ -84,15 +93,16 @@ class _Fitting:
         return self._refused(name, one) if self._doubtful(name, one) else ""
 
     def _doubtful(self, name: str, one: Specialization) -> bool:
-        """Whether an array has another rank than the body uses; what isn't reached may use it otherwise."""
+        """Whether an array is none, or of another rank than the body uses; what isn't reached may use it otherwise."""
         uses = {use.name: use for use in kernel_params(self._program, name)}
         for param, given in one.params.items():
             use = uses[param]
+            if use.role in ("array", "list") and use.role != given.kind:
+                return True
             if not isinstance(given, ArraySpec | ListSpec):
                 continue
             array = given.element if isinstance(given, ListSpec) else given
-            wrong_kind = use.role in ("array", "list") and use.role != given.kind
-            if wrong_kind or array.ndim < use.min_rank or (use.ranks and array.ndim not in use.ranks):
+            if array.ndim < use.min_rank or (use.ranks and array.ndim not in use.ranks):
                 return True
         return False
 
@@ -128,6 +138,13 @@ def _dropped(function: hir.Function, stated: KernelJob, dropped: Sequence[tuple[
                f"here and were left out: {shown} ({dropped[0][1]})")  # fmt: skip
     return Diagnostic("W0275", message, "the launches in the source take their place; `transpile explain W0275`",
                       "warning", function.span)  # fmt: skip
+
+
+def _reduced(function: hir.Function, gone: Sequence[str]) -> Diagnostic:
+    names = ", ".join(f"`{name}`" for name in gone)
+    message = f"the manifest's specializations of `{function.name}` name what it has no parameter for here: {names}"
+    return Diagnostic("W0277", message, "they are checked without that; `transpile explain W0277`", "warning",
+                      function.span)  # fmt: skip
 
 
 def _gone(program: hir.Program, kernel: KernelJob) -> Diagnostic:

@@ -17,13 +17,12 @@ from transpiler.diagnostics import TranspileError, error
 from transpiler.jobs import OperatorJob, job_in_sources
 from transpiler.report import assemble
 from transpiler.report.model import exit_status
-from transpiler.report.output import complain, source_cache, write_whole
+from transpiler.report.output import ALWAYS_SAID, complain, source_cache, write_whole
 from transpiler.report.terminal import progress
 from transpiler.sources import SourcesFolder, sources_folder
 from transpiler.translation import check_keys, place_of
 
 CORPUS = "tilegym-tests"
-_LEFT_OUT = ("W0275", "W0276")
 
 
 def changeset(
@@ -55,7 +54,7 @@ def changeset(
     report = assemble.report(results, seconds=0.0)
     places = source_cache({job.name: job.path for job in jobs}, report)
     found = assemble.diagnostics(results)
-    complain((d for d in found if d.code in _LEFT_OUT), places)
+    complain((d for d in found if d.code in ALWAYS_SAID), places)
     complain((d for d in found if d.severity == "error"), places)
     said = [*summary.operators(report, operators), *summary.files(into, changed)]
     print("\n".join([*said, *([f"wrote {patch.as_posix()}"] if patch is not None else [])]))
