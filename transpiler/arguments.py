@@ -91,6 +91,9 @@ def batch(
                                                show_default=False)] = None,
     explore: Explore = False,
     json: Json = None,
+    folder: Annotated[Path | None, typer.Option("--sources", metavar="CHECKOUT", help="translate the tilegym in this "
+                                                "checkout or folder, not the installed one",
+                                                show_default=False)] = None,
     no_cache: NoCache = False,
     without: Without = "",
 ) -> int:  # fmt: skip
@@ -101,7 +104,8 @@ def batch(
     from transpiler.batch_command import BatchOptions, run_batch
 
     return run_batch(BatchOptions(tuple(sources), out, jobs, _shard(shard), _cubins(cubin), _arch(target), json,
-                                  cached=not no_cache, without=_names(without), explore=explore))  # fmt: skip
+                                  cached=not no_cache, without=_names(without), folder=folder,
+                                  explore=explore))  # fmt: skip
 
 
 @commands_app.command()
@@ -173,7 +177,7 @@ def changeset(
     no_verify: Annotated[bool, typer.Option("--no-verify", help="write without proving")] = False,
     jobs: Jobs = 0,
 ) -> int:  # fmt: skip
-    """Write operators into a checkout of TileGym, laid out as its own Rust ports are."""
+    """Write operators of a checkout of TileGym into it, laid out as its own Rust ports are."""
     from transpiler.changeset.command import changeset as write_changeset
     from transpiler.workers import usable_cores
 

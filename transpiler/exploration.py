@@ -27,6 +27,8 @@ def explored(job: OperatorJob, lookups: Lookups | None = None) -> OperatorJob:
         program = load_program(job.path, display=job.display)
     except TranspileError:
         return job
+    if job.problem is not None or any(kernel.name not in program.kernels for kernel in job.kernels):
+        return job  # translation says what is wrong
     if lookups is not None:
         lookups.add(program_lookups(job.path, display=job.display))
     kernels = []

@@ -72,6 +72,8 @@ class _Residual:
 
 def translate(job: OperatorJob, trace: Trace = lambda _stage, _of, _form: None) -> Translation:
     """Translate one operator; raises TranspileError where nothing of it can be translated (E010x, E0201)."""
+    if job.problem is not None:
+        raise TranspileError(job.problem)
     program = load_program(job.path, display=job.display, host_only=job.host_only)
     _known_kernels(program, job)
     trace("hir", job.name, program)
