@@ -21,7 +21,7 @@ from transpiler.resources import support_dir
 
 CASES = 600
 _UNARY = ("not", "neg", "invert", "abs", "int", "float", "bool", "sqrt", "exp", "log", "log2", "next_power_of_2",
-          "pow2_divisor")  # fmt: skip
+          "pow2_divisor", "is_bool")  # fmt: skip
 _BINARY = tuple(op for op in OPERATORS if op not in (*_UNARY, "where", "in", "min", "max"))
 _LIMIT = 2**127
 _INEXACT = frozenset({"exp", "log", "log2", "pow", "atan2"})

@@ -16,6 +16,7 @@ from transpiler.diagnostics import Diagnostic, Span, TranspileError
 from transpiler.internal import internal_error
 from transpiler.jobs import OperatorJob
 from transpiler.reference.closure import Closure
+from transpiler.launchable import settled
 from transpiler.shards import Wanted
 from transpiler.translation import CheckKey, Failure, OperatorPlan, Timing, Translation, check_keys
 from transpiler.verify import CheckResult, CheckTask, Judge, RustText, rust_text, tasks_of
@@ -80,6 +81,8 @@ def run_jobs(jobs: Sequence[OperatorJob], options: Options, progress: Progress =
         for job in jobs:
             pool.submit(_Translate(job), _TRANSLATE_FIRST + job.check_count)
         _collect(pool, results, options, progress)
+    verdicts = {key: result.verdict for key, result in results.checks.items()}
+    results.translations = {name: settled(one, verdicts) for name, one in results.translations.items()}
     return results
 
 

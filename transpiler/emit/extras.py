@@ -31,6 +31,20 @@ def extra_files(
     its relative imports), ``source`` what to call it, ``left_out`` why the library doesn't have it. A kernel that
     can't be called through the C interface is left out; the host module goes on launching it with cuda.tile.
     """
+    able, diagnostics = _able(abis)
+    files = launch_files(operator, abis, module, left_out)
+    files["host.py"] = render_host(source_text, {abi.kernel for abi in able}, package=package, source=source)
+    return ExtraFiles(render_operator_modules(operator) | files, tuple(diagnostics))
+
+
+def launch_files(operator: str, abis: Sequence[KernelAbi], module: str, left_out: str) -> dict[str, str]:
+    """Render what says which entry a launch takes: an operator's ffi.rs and ``_bindings.py``."""
+    able, _ = _able(abis)
+    return {"ffi.rs": render_ffi(operator, able, module), "_bindings.py": render_bindings(operator, able, left_out)}
+
+
+def _able(abis: Sequence[KernelAbi]) -> tuple[list[KernelAbi], list[Diagnostic]]:
+    """The kernels that can be called through the C interface, and why others can't be."""
     able: list[KernelAbi] = []
     diagnostics: list[Diagnostic] = []
     for abi in abis:
@@ -39,12 +53,7 @@ def extra_files(
             able.append(abi)
         except TranspileError as refusal:
             diagnostics.append(refusal.diagnostic)
-    files = {
-        "ffi.rs": render_ffi(operator, able, module),
-        "_bindings.py": render_bindings(operator, able, left_out),
-        "host.py": render_host(source_text, {abi.kernel for abi in able}, package=package, source=source),
-    }
-    return ExtraFiles(render_operator_modules(operator) | files, tuple(diagnostics))
+    return able, diagnostics
 
 
 def render_extra_files(
@@ -54,4 +63,4 @@ def render_extra_files(
     return extra_files(operator, abis, source_text, module=module, package=package, source=source).files
 
 
-__all__ = ["ExtraFiles", "extra_files", "render_crate_files", "render_extra_files"]
+__all__ = ["ExtraFiles", "extra_files", "launch_files", "render_crate_files", "render_extra_files"]

@@ -80,7 +80,7 @@ def _opt_levels(hint: Any) -> str:
 def _uses(kernels: Sequence[dict[str, Any]]) -> list[str]:
     """Name what of the support module the tables use."""
     text = " ".join(str(kernel["entries"]) for kernel in kernels)
-    functions = [name for name in ("dtype", "flag", "size") if re.search(rf"\b(?<![.:]){name}\(", text)]
+    functions = [name for name in ("dtype", "extent", "flag", "size") if re.search(rf"\b(?<![.:]){name}\(", text)]
     lines = [f"use crate::support::choose::{{{', '.join(functions)}}};"] if functions else []
     if "py::" in text:
         lines.append("use crate::support::py;")
@@ -142,7 +142,8 @@ def _generic(generic: Generic, scope: Scope) -> str:
             value = scope.closure([generic.value], lambda leaf: f"dtype({to_rust(generic.value, leaf)})")
             return f'Generic::Type("{generic.name}", &[{known}], {value})'
         case "i32":
-            value = scope.closure([generic.value], lambda leaf: f"size({to_rust(generic.value, leaf)})")
+            read = "extent" if generic.value.op == "dim" else "size"
+            value = scope.closure([generic.value], lambda leaf: f"{read}({to_rust(generic.value, leaf)})")
             return f'Generic::Size("{generic.name}", {value})'
         case "bool":
             value = scope.closure([generic.value], lambda leaf: f"flag({to_rust(generic.value, leaf)})")

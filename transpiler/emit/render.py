@@ -24,6 +24,7 @@ from transpiler.ir.tir import Condition, Kernel
 from transpiler.resources import templates_dir
 from transpiler.select import SURFACE
 from transpiler.select.declarations import DECLARATIONS, used
+from transpiler.specialize.conditions import bare
 
 _MARK = "// @@body@@"
 
@@ -32,7 +33,8 @@ _MARK = "// @@body@@"
 class EmittedModule:
     """kernel.rs: its text, the module's name, the Python place of each line, and the kernels' ABIs.
 
-    ``entries`` has, for each residual program given, the name of the entry that serves it.
+    ``entries`` has, for each residual program given, the name of the entry that serves it, ``paths`` which of that
+    entry's alternatives is the program's.
     """
 
     text: str
@@ -40,6 +42,7 @@ class EmittedModule:
     line_map: dict[int, Span]
     kernel_abis: tuple[KernelAbi, ...]
     entries: tuple[str, ...]
+    paths: tuple[int, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
@@ -70,12 +73,14 @@ def emit_operator(operator: str, programs: Sequence[tuple[Kernel, EmittedEntry]]
         module,
         {i: line.span for i, line in enumerate(lines, 1) if line.span != NO_SPAN},
         tuple(_kernel_abi(operator, g) for g in groups),
-        tuple(groups[g].names[e] for g, e in places),
+        tuple(groups[g].names[e] for g, e, _ in places),
+        tuple(path for _, _, path in places),
         tuple(dict.fromkeys(d for _, e in programs for d in e.diagnostics)),
     )
 
 
-def _group(programs: Sequence[tuple[Kernel, EmittedEntry]]) -> tuple[list[_Group], list[tuple[int, int]]]:
+def _group(programs: Sequence[tuple[Kernel, EmittedEntry]]) -> tuple[list[_Group], list[tuple[int, int, int]]]:
+    """The entries of each kernel, and for each program its group, entry and path."""
     groups: dict[str, _Group] = {}
     places = []
     for kernel, entry in programs:
@@ -87,7 +92,8 @@ def _group(programs: Sequence[tuple[Kernel, EmittedEntry]]) -> tuple[list[_Group
             group.paths.append([])
         if entry.conditions not in group.paths[known]:
             group.paths[known].append(entry.conditions)
-        places.append((list(groups).index(kernel.name), known))
+        path = group.paths[known].index(entry.conditions)
+        places.append((list(groups).index(kernel.name), known, path))
     return list(groups.values()), places
 
 
@@ -149,7 +155,7 @@ def _variant(group: _Group, entry: EmittedEntry) -> tuple[str, ...]:
 
 def condition_text(c: Condition) -> str:
     """A condition as Python."""
-    text = to_python(c.sym)
+    text = to_python(bare(c.sym) if isinstance(c.outcome, bool) else c.sym)
     if c.outcome is True:
         return f"`{text}`"
     return f"`not ({text})`" if c.outcome is False else f"`{text} == {c.outcome!r}`"

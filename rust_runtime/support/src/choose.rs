@@ -275,11 +275,16 @@ fn shown(value: Value<'_>) -> String {
 
 // What tables compute generics with
 
-/// A size or an extent: an int, or -1 for None.
+/// What is computed from constants: an int.
 pub fn size<'a>(value: impl Into<Value<'a>>) -> Option<i32> {
+    value.into().integer().and_then(|value| i32::try_from(value).ok())
+}
+
+/// An extent: an int, or -1 where it is read at run time.
+pub fn extent<'a>(value: impl Into<Value<'a>>) -> Option<i32> {
     match value.into() {
         Value::None => Some(-1),
-        other => other.integer().and_then(|value| i32::try_from(value).ok()),
+        other => size(other),
     }
 }
 
