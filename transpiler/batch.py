@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from transpiler.diagnostics import Diagnostic, Span, TranspileError
 from transpiler.internal import internal_error
 from transpiler.jobs import OperatorJob
-from transpiler.reference.closure import Closure
 from transpiler.launchable import settled
+from transpiler.reference.closure import Closure
 from transpiler.shards import Wanted
 from transpiler.translation import CheckKey, Failure, OperatorPlan, Timing, Translation, check_keys
 from transpiler.verify import CheckResult, CheckTask, Judge, RustText, rust_text, tasks_of

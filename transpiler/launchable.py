@@ -7,14 +7,16 @@ there the ways whose checks did. What wasn't checked (``--no-verify``, another s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from transpiler.diagnostics import Diagnostic, Span
 from transpiler.emit.abi import EntryAbi, KernelAbi
+from transpiler.emit.disjoint import call_text, shared_calls
 from transpiler.emit.extras import launch_files
 from transpiler.report.model import Verdict
 from transpiler.specialize.conditions import alternatives_text
-from transpiler.translation import CheckKey, EntryPlan, KernelPlan, LaunchTables, Translation
+from transpiler.translation import CheckKey, EntryPlan, KernelPlan, LaunchTables, Translation, place_of
 
 _GOOD = ("proved", "tested")
 Verdicts = Mapping[CheckKey, Verdict]
@@ -32,6 +34,8 @@ def settled(translation: Translation, verdicts: Verdicts) -> Translation:
         abi = next((abi for abi in tables.abis if abi.kernel == kernel.name), None)
         if abi is not None:
             abi, kernel = _kernel(abi, kernel, CheckKey(plan.name, index, 0, 0), tables, verdicts)
+            clashes = tuple(_clashes(abi, place_of(plan, kernel)))
+            kernel = kernel.model_copy(update={"diagnostics": (*kernel.diagnostics, *clashes)}) if clashes else kernel
             kept.append(abi)
         kernels.append(kernel)
     files = dict(translation.files)
@@ -71,6 +75,14 @@ def _entry(entry: EntryAbi, keys: Sequence[CheckKey], tables: LaunchTables, verd
         return entry
     common = tuple(c for c in left[0] if all(c in way for way in left))
     return replace(entry, conditions=common, alternatives=left if len(left) > 1 else ())
+
+
+def _clashes(abi: KernelAbi, place: Span) -> Iterator[Diagnostic]:
+    """What to say of entries that could both serve a call: a launch would take whichever comes first."""
+    for one, other, call in shared_calls(abi):
+        message = f"`{one.name}` and `{other.name}` of `{abi.kernel}` would both serve a call with {call_text(call)}"
+        yield Diagnostic("E0621", message, "a decision of the translation wasn't recorded: please report it", "error",
+                         place)  # fmt: skip
 
 
 __all__ = ["settled"]

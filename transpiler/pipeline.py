@@ -242,7 +242,7 @@ def _paths(
     """Which of its entry's alternatives each check takes."""
     taken = zip(_programs(residuals), module.entries, module.paths, strict=True)
     place = {id(program): (name, path) for (program, _), name, path in taken}
-    found = {}
+    found: dict[CheckKey, int] = {}
     for k, kernel in enumerate(kernels):
         mine = [place[id(r.program)] for r in residuals if r.kernel == kernel.name and id(r.program) in place]
         for e, entry in enumerate(kernel.entries):

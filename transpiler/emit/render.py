@@ -11,7 +11,7 @@ from typing import Literal
 import jinja2
 
 from transpiler.diagnostics import NO_SPAN, Diagnostic, Span
-from transpiler.emit.abi import Argument, EntryAbi, KernelAbi
+from transpiler.emit.abi import Argument, EntryAbi, Generic, KernelAbi
 from transpiler.emit.entry import EmittedEntry
 from transpiler.emit.format import formatted
 from transpiler.emit.naming import LAUNCHERS, function_name, snake, unique
@@ -200,14 +200,20 @@ def _kernel_abi(operator: str, group: _Group) -> KernelAbi:
     kernel = group.kernel
     metadata, ranks = _metadata_leaves(group), _differing_ranks(group)
     entries = []
+    either = {c.sym for paths in group.paths for path in paths for c in path if c.sym.op == "is_bool" and c.outcome}
     for name, entry, paths in zip(group.names, group.entries, group.paths, strict=True):
         of_rank = [Condition(sym, use.rank) for sym in ranks if (use := entry.arrays.get(sym.args[0])) is not None]
         full = [(*of_rank, *path, *_missing(path, entry, metadata)) for path in paths]
         common = tuple(c for c in full[0] if all(c in path for path in full))
         abi = entry.abi(name)
+        generics = tuple(_said_by_type(generic, common, either) for generic in abi.generics)
+        said = {Sym("is_bool", (generic.value,)) for generic in generics if generic.no_bool}
+        common, full = _without(common, said), [_without(path, said) for path in full]
         arguments = tuple(_with_dynamic_strides(argument, entry, metadata) for argument in abi.arguments)
         alternatives = tuple(full) if len(full) > 1 else ()
-        entries.append(replace(abi, conditions=common, alternatives=alternatives, arguments=arguments))
+        entries.append(replace(
+            abi, conditions=common, alternatives=alternatives, generics=generics, arguments=arguments
+        ))  # fmt: skip
     return KernelAbi(
         operator,
         kernel.name,
@@ -216,6 +222,16 @@ def _kernel_abi(operator: str, group: _Group) -> KernelAbi:
         tuple(entries),
         kernel.hints,
     )
+
+
+def _said_by_type(generic: Generic, common: Sequence[Condition], either: set[Sym]) -> Generic:
+    """Let a size say that its constant is no bool, where no entry of the kernel is for a bool."""
+    said = Condition(Sym("is_bool", (generic.value,)), False)
+    return replace(generic, no_bool=generic.kind == "i32" and said in common and said.sym not in either)
+
+
+def _without(conditions: Sequence[Condition], syms: set[Sym]) -> tuple[Condition, ...]:
+    return tuple(c for c in conditions if c.sym not in syms)
 
 
 def _role(kernel: Kernel, name: str) -> Literal["array", "scalar", "constant"]:

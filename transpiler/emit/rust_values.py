@@ -15,7 +15,7 @@ from transpiler.emit.naming import snake, unique
 from transpiler.ir.rust_text import literal
 from transpiler.ir.symbolic import LEAVES, OPERATORS, Sym, leaves_of
 from transpiler.ir.tir import Condition
-from transpiler.specialize.conditions import DECISIONS, necessary
+from transpiler.specialize.conditions import DECISIONS
 
 Leaf = Callable[[Sym], str]
 """Writes a leaf of an expression."""

@@ -156,21 +156,21 @@ _BOOLS = ("not", "eq", "ne", "lt", "le", "gt", "ge", "in", "bool", "is_bool")
 _EITHER = ("or", "and", "or_", "xor", "and_", "where", "min", "max")
 
 
-def may_be_bool(sym: Sym, value: Any) -> bool | None:
-    """Whether an expression that is ``value`` here is a bool for all values of its leaves; None: some make it one."""
+def is_bool(sym: Sym) -> bool | None:
+    """Whether an expression is a bool whatever its leaves are; None where that depends on them."""
     if sym.op in _BOOLS or sym.op == "overlaps":
         return True
     if sym.op == "param":
         return None
     if sym.op in _EITHER:
-        said = {may_be_bool(arg, value) for arg in (sym.args[1:] if sym.op == "where" else sym.args)}
+        said = {is_bool(arg) for arg in (sym.args[1:] if sym.op == "where" else sym.args)}
         return said.pop() if len(said) == 1 else None
-    return isinstance(value, bool) if sym.op == "lit" else False
+    return sym.op == "lit" and isinstance(sym.args[0], bool)
 
 
 def truth(sym: Sym) -> Sym:
     """The expression that is true where ``sym`` counts as true."""
-    return sym if may_be_bool(sym, None) else apply("bool", sym)
+    return sym if is_bool(sym) else apply("bool", sym)
 
 
 def leaves_of(sym: Sym) -> tuple[Sym, ...]:

@@ -75,12 +75,12 @@ class Builder:
 
     def decide_type(self, c: Const) -> None:
         """Record that what is emitted depends on whether a constant is a bool or another number of the same value."""
-        if isinstance(c.value, int) and sy.leaves_of(c.sym) and sy.may_be_bool(c.sym, c.value) is None:
+        if isinstance(c.value, int) and sy.leaves_of(c.sym) and sy.is_bool(c.sym) is None:
             self.decide(Const(isinstance(c.value, bool), sy.apply("is_bool", c.sym)))
 
     def decide_truth(self, c: Const) -> bool:
         """Use whether ``c`` is true to choose what program to emit."""
-        decided = c.sym in self.conditions or sy.may_be_bool(c.sym, c.value)
+        decided = c.sym in self.conditions or sy.is_bool(c.sym)
         if decided or any(leaf.op != "param" for leaf in sy.leaves_of(c.sym)):
             return bool(self.decide(c))
         return bool(self.decide(Const(bool(c.value), sy.truth(c.sym))))

@@ -71,7 +71,7 @@ def bare(sym: Sym) -> Sym:
     """An expression of which only the truth counts, without the calls of bool()."""
     if sym.op == "bool":
         return bare(sym.args[0])
-    return Sym(sym.op, tuple(map(_bare, sym.args))) if sym.op in ("and", "or", "not") else sym
+    return Sym(sym.op, tuple(map(bare, sym.args))) if sym.op in ("and", "or", "not") else sym
 
 
 def _one(condition: Condition) -> str:
