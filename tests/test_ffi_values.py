@@ -14,14 +14,15 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from transpiler.diagnostics import TranspileError
-from transpiler.emit.rust_values import Scope, condition, conjunction, necessary, to_rust
+from transpiler.emit.rust_values import Scope, condition, conjunction, to_rust
 from transpiler.ir.symbolic import OPERATORS, Sym, apply, lit, param
 from transpiler.ir.tir import Condition
 from transpiler.resources import support_dir
+from transpiler.specialize.conditions import necessary
 
 CASES = 600
 _UNARY = ("not", "neg", "invert", "abs", "int", "float", "bool", "sqrt", "exp", "log", "log2", "next_power_of_2",
-          "pow2_divisor", "f32_bits")  # fmt: skip
+          "pow2_divisor", "f32_bits", "is_bool")  # fmt: skip
 _BINARY = tuple(op for op in OPERATORS if op not in (*_UNARY, "where", "in", "min", "max", "round_to"))
 _ROUNDED = ("float16", "bfloat16", "float32", "float64")
 _LIMIT = 2**127

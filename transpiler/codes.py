@@ -131,6 +131,11 @@ _OWN: dict[str, Code] = {
     "E0620": Code("no C symbol for the kernel", "The kernel was translated, but can't be called through the C "
                   "interface. The host module goes on launching it with cuda.tile.",
                   "The message says which parameter or entry is in the way."),
+    "E0621": Code("two entries for one call", "Two entries of a kernel are different programs, and the call that the "
+                  "message describes fulfils the conditions of both: a launch would take the first, whichever is right. "
+                  "What sets them apart when translating is not among their conditions.",
+                  "It is a mistake of transpile: please report it. Until then, translate the kernel with only one of "
+                  "the specializations."),
     "E0650": Code("a tool is missing", "A program or header of NVIDIA's packages, or the C compiler, isn't there.",
                   "Install the package that the message names."),
     "E0651": Code("an unusable toolkit", "TRANSPILE_TOOLKIT names a directory without what is needed, or the headers "

@@ -21,6 +21,7 @@ def explored(job: OperatorJob, lookups: Lookups | None = None) -> OperatorJob:
     A source that can't be read is left to translation, which says why.
     """
     from transpiler.frontend.program import load_program, program_lookups
+    from transpiler import passes
     from transpiler.specialize.variants import explore
 
     try:
@@ -33,6 +34,7 @@ def explored(job: OperatorJob, lookups: Lookups | None = None) -> OperatorJob:
         lookups.add(program_lookups(job.path, display=job.display))
     kernels = []
     for kernel in job.kernels:
-        found = explore(program, kernel.name, kernel.specializations, job.selection.rules, job.selection.fragments)
+        found = explore(program, kernel.name, kernel.specializations, job.selection.rules, job.selection.fragments,
+                        finish=passes.run)  # fmt: skip
         kernels.append(replace(kernel, specializations=found.specializations, uncovered=found.uncovered))
     return replace(job, kernels=tuple(kernels))

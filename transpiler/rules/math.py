@@ -86,7 +86,7 @@ def _sqrt(ev: Evaluator, x: Val, rounding_mode: Val, flush_to_zero: Val) -> Val:
 
 def _isnan(ev: Evaluator, x: Val) -> Val:
     if isinstance(x, Const):
-        return const(math.isnan(x.value))
+        return const(math.isnan(ev.decide(x)))
     v = ev.tile(x)
     ty = ev.type_of(v)
     if not ty.dtype.is_float:

@@ -73,6 +73,18 @@ class Builder:
             self.conditions[c.sym] = Condition(c.sym, c.value, self.span)
         return c.value
 
+    def decide_type(self, c: Const) -> None:
+        """Record that what is emitted depends on whether a constant is a bool or another number of the same value."""
+        if isinstance(c.value, int) and sy.leaves_of(c.sym) and sy.is_bool(c.sym) is None:
+            self.decide(Const(isinstance(c.value, bool), sy.apply("is_bool", c.sym)))
+
+    def decide_truth(self, c: Const) -> bool:
+        """Use whether ``c`` is true to choose what program to emit."""
+        decided = c.sym in self.conditions or sy.is_bool(c.sym)
+        if decided or any(leaf.op != "param" for leaf in sy.leaves_of(c.sym)):
+            return bool(self.decide(c))
+        return bool(self.decide(Const(bool(c.value), sy.truth(c.sym))))
+
     def decide_equal(self, a: Sym, b: Sym, equal: bool) -> None:
         """Record that two expressions are (or are not) equal here."""
         if a != b:
@@ -146,10 +158,12 @@ class Builder:
             self.refuse(f"no implicit promotion of {a} and {b}", "convert explicitly with ct.astype")
         return a if a.bits > b.bits else b
 
-    def promote_constant(self, d: DType, value: Any, force_float: bool = False) -> DType:
+    def promote_constant(self, d: DType, c: Const, force_float: bool = False) -> DType:
         """The common dtype of a tile and a Python number."""
+        value, d = c.value, self.resolve(d)
         loose = self.default_dtype(value)
-        d = self.resolve(d)
+        if d.category == "bool" and not force_float:
+            self.decide_type(c)
         if _RANK[loose.category] == _RANK[d.category]:
             r = d
             if d.is_int and not force_float and not _fits(value, d):
@@ -174,6 +188,8 @@ class Builder:
         d = self.resolve(dtype)
         v = bool(value) if d.category == "bool" else float(value) if d.is_float else int(value)
         s = sym if sym is not None and sy.leaves_of(sym) else sy.lit(v)
+        if d.category == "bool" and sy.leaves_of(s):
+            s = sy.truth(s)
         if d.is_int and (w := wrapped(int(v), d)) != v:
             self.decide(Const(v, s))
             v, s = w, sy.lit(w)
@@ -261,6 +277,7 @@ class Builder:
                 if isinstance(x.ty, (TileTy, PtrTy)):
                     return x
             case Const() if isinstance(x.value, (bool, int, float)):
+                self.decide_type(x)
                 return self.number(x, self.default_dtype(x.value), x.sym)
             case HoleVal():
                 raise HoleError("", "", self.span, silent=True)
@@ -376,9 +393,9 @@ class Builder:
         """Bring two operands (not both Python numbers) to one dtype and shape."""
         if isinstance(a, Const):
             assert isinstance(b, Value)
-            d = self.promote_constant(self.type_of(b).dtype, a.value, force_float)
+            d = self.promote_constant(self.type_of(b).dtype, a, force_float)
         elif isinstance(b, Const):
-            d = self.promote_constant(self.type_of(a).dtype, b.value, force_float)
+            d = self.promote_constant(self.type_of(a).dtype, b, force_float)
         else:
             d = self.promote_dtypes(self.type_of(a).dtype, self.type_of(b).dtype, force_float)
         shape = self.broadcast_shapes(self.shape_of(a), self.shape_of(b))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ from transpiler.specialize.conditions import Leaves, condition_text, leaf_values
 from transpiler.specialize.kernel import specialize
 
 MAX_RUNS = 200
+_TURNED = ("param", "dtype", "overlaps")  # leaves that are given other values
 MAX_PATHS = 48  # of one kernel: each is a check, and often an entry
 _MAX_TRIALS = 400  # assignments looked at for one decision
 _POWERS = tuple(1 << i for i in range(11))
@@ -58,17 +59,25 @@ def explore(
     table: Table,
     fragments: Fragments | None = None,
     *,
+    finish: Callable[[Kernel], Kernel] = lambda residual: residual,
     max_runs: int = MAX_RUNS,
 ) -> Exploration:
-    """Return the seeds and, for each further path through the kernel's decisions, a specialization that takes it."""
-    explorer = _Explorer(program, kernel, table, fragments or {}, max_runs)
+    """Return the seeds and, for each further path through the kernel's decisions, a specialization that takes it.
+
+    ``finish`` is what is done with every program, and may decide more: the passes.
+    """
+
+    def run(one: Specialization) -> Kernel:
+        return finish(specialize(program, kernel, one, table, fragments or {}))
+
+    explorer = _Explorer(run, max_runs)
     found = explorer.explore(tuple(seeds))
     return Exploration(found, explorer.uncovered())
 
 
 class _Explorer:
-    def __init__(self, program: hir.Program, kernel: str, table: Table, fragments: Fragments, max_runs: int) -> None:
-        self._program, self._kernel, self._table, self._fragments = program, kernel, table, fragments
+    def __init__(self, run: Callable[[Specialization], Kernel], max_runs: int) -> None:
+        self._specialize = run
         self._runs_left = max_runs
         self._bound = max_runs
         self._tried: set[str] = set()
@@ -124,7 +133,7 @@ class _Explorer:
         self._tried.add(key)
         self._runs_left -= 1
         try:
-            residual = specialize(self._program, self._kernel, one, self._table, self._fragments)
+            residual = self._specialize(one)
             if wanted and residual.holes:  # its text would keep the operator's other entries from compiling
                 self._open.setdefault(wanted, f"a Hole: {residual.holes[0].message}")
                 return None
@@ -204,7 +213,7 @@ def _excluded(one: Specialization, before: Sequence[Condition], condition: Condi
 def _domain(leaf: Sym, values: Leaves, related: Sequence[Condition]) -> tuple[Any, ...]:
     """Every value that a leaf can have; () where there is no end of them."""
     present = values.get((leaf.op, *leaf.args))
-    if any(c.sym == leaf and c.outcome == present for c in related) or leaf.op not in ("param", "dtype"):
+    if any(c.sym == leaf and c.outcome == present for c in related) or leaf.op not in _TURNED:
         return (present,)
     if leaf.op == "dtype":
         return GENERIC_CLASS if present in GENERIC_CLASS else (present,)
@@ -236,6 +245,13 @@ def _without_baked_in(one: Specialization, conditions: Sequence[Condition]) -> S
     return one.model_copy(update={"name": f"{one.name} dynamic", "params": params}) if changed else None
 
 
+def _overlapping(param: ParamSpec, overlaps: bool) -> ParamSpec:
+    """The array, or the arrays of the list, with elements that may share memory or don't."""
+    if isinstance(param, ListSpec):
+        return param.model_copy(update={"element": _overlapping(param.element, overlaps)})
+    return param.model_copy(update={"may_alias_internally": overlaps})
+
+
 def _dynamic(array: ArraySpec, axes: set[tuple[str, int]]) -> ArraySpec:
     def freed(what: str, values: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return tuple(None if (what, axis) in axes else value for axis, value in enumerate(values))
@@ -263,7 +279,7 @@ def _flip(one: Specialization, before: Sequence[Condition], condition: Condition
 
 def _varied(before: Sequence[Condition], condition: Condition) -> list[Sym]:
     """The leaves to give other values: the decision's own first, then dtypes that have to stay equal to one of them."""
-    own = [leaf for leaf in leaves_of(condition.sym) if leaf.op in ("param", "dtype")]
+    own = [leaf for leaf in leaves_of(condition.sym) if leaf.op in _TURNED]
     linked = [c for c in before if c.sym.op == "eq" and c.outcome is True and leaves_of(c.sym)[:1] != ()]
     found = dict.fromkeys(own)
     for c in _related([c for c in linked if all(leaf.op == "dtype" for leaf in leaves_of(c.sym))], condition):
@@ -282,7 +298,7 @@ def _candidates(leaf: Sym, values: Leaves, sym: Sym) -> tuple[Any, ...]:
     """Values to try for a leaf: the present one first, then what the condition's literals suggest."""
     present = values.get((leaf.op, *leaf.args))
     known = literals(sym)
-    if leaf.op == "dtype":
+    if leaf.op in ("dtype", "overlaps"):
         return _domain(leaf, values, ())
     if isinstance(present, bool):
         return present, not present
@@ -312,6 +328,8 @@ def _replaced(one: Specialization, leaves: Sequence[Sym], assignment: Sequence[A
         new: ParamSpec
         if isinstance(old, ConstantSpec):
             new = ConstantSpec(value=value)
+        elif leaf.op == "overlaps":
+            new = _overlapping(old, value)
         elif isinstance(old, ListSpec):
             new = old.model_copy(update={"element": old.element.model_copy(update={"dtype": value})})
         else:

@@ -128,7 +128,8 @@ pub fn fails<'a>(value: impl Into<Value<'a>>) -> bool {
     value.into().truth() == Some(false)
 }
 
-/// Whether two constants make the same program: the same value, and the same type but for bool and int.
+/// Whether two constants are the same value of the same type but for bool and int; where a program depends on which
+/// of these two it is, a condition asks [`is_bool`].
 pub fn same<'a>(a: impl Into<Value<'a>>, b: impl Into<Value<'a>>) -> bool {
     match (a.into(), b.into()) {
         (Undefined, _) | (_, Undefined) => false,
@@ -245,6 +246,14 @@ pub fn not<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
 /// `bool(a)`
 pub fn bool<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
     Value::undefined_unless(a.into().truth())
+}
+
+/// `type(a) is bool`
+pub fn is_bool<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
+    match a.into() {
+        Undefined => Undefined,
+        value => Bool(matches!(value, Bool(_))),
+    }
 }
 
 /// `a if condition else b`, with both computed.
