@@ -57,6 +57,58 @@ def test_the_backend_joins_a_list_after_what_extends_it() -> None:
     assert _changed(before) == after
 
 
+def test_a_list_that_stands_in_parametrize_or_says_what_is_implemented() -> None:
+    before = """
+        import pytest
+        import tilegym
+
+
+        @pytest.mark.parametrize("framework", ["cutile"])  # one line
+        @pytest.mark.parametrize(
+            "backend",
+            [
+                "cutile",
+            ],
+        )
+        @pytest.mark.parametrize("backend", ("torch", "cutile", "triton"))
+        @pytest.mark.parametrize("name", ["cutile"])
+        @pytest.mark.parametrize("framework", frameworks)
+        def test_op(framework, backend, name):
+            _impl_fw = ["cutile"]
+            if framework not in _impl_fw:
+                pytest.skip("not here")
+        """
+    after = dedent(before).lstrip("\n")
+    for old, new in (
+        ('"framework", ["cutile"])', '"framework", ["cutile", "cutile-rs"])'),
+        ('        "cutile",\n', '        "cutile",\n        "cutile-rs",\n'),
+        ('("torch", "cutile", "triton")', '("torch", "cutile", "cutile-rs", "triton")'),
+        ('_impl_fw = ["cutile"]', '_impl_fw = ["cutile", "cutile-rs"]'),
+    ):
+        assert old in after
+        after = after.replace(old, new)
+    assert _changed(before) == after
+
+
+def test_a_branch_that_selects_the_reference_by_name_selects_the_tests_backend() -> None:
+    before = """
+        def test_op(framework):
+            if framework == "cutile":
+                if tilegym.is_backend_available("cutile"):
+                    tilegym.set_backend("cutile")
+            elif framework == "triton":
+                set_backend("cutile")
+        """
+    after = (
+        dedent(before)
+        .lstrip("\n")
+        .replace('framework == "cutile":', 'framework in ("cutile", "cutile-rs"):')
+        .replace('is_backend_available("cutile")', "is_backend_available(framework)")
+        .replace('tilegym.set_backend("cutile")', "tilegym.set_backend(framework)")
+    )
+    assert _changed(before) == after
+
+
 def test_a_list_without_the_reference_and_one_with_the_backend_stay() -> None:
     source = '_backends = ["triton"]\nothers = ["cutile"]\n_backends = ["cutile", "cutile-rs"]\n'
     assert _changed(source) == source

@@ -15,16 +15,18 @@ from typing import Any
 import cuda.tile as ct
 import pytest
 
+from transpiler import runtime
 from transpiler.emit.author import author_functions
-from transpiler.runtime import HintError, Kernel, Library, UnknownHintError, exhaustive_search, launch, tile_kernel
+from transpiler.runtime import HintError, Kernel, Library, UnknownHintError, exhaustive_search, launch
 from transpiler.runtime.kernel import Array, Constant, translated
 
+tile_kernel: Any = runtime.tile_kernel
 JIT_ONLY = {"_compile"}
 """What a launch of cuda.tile calls to compile."""
 
 
-@ct.kernel(occupancy=2)
-def double(x: Any, N: ct.Constant[int]) -> None:
+@ct.kernel(occupancy=2)  # type: ignore[untyped-decorator]
+def double(x: Any, N: ct.Constant[int]) -> None:  # noqa: N803
     """Doubles."""
     ct.store(x, (0,), ct.load(x, (0,), (N,)) * 2)
 
@@ -187,10 +189,7 @@ def test_hints_from_a_tuner(ours: Kernel, monkeypatch: pytest.MonkeyPatch) -> No
                                   flush_l2=False)  # fmt: skip
         best = found.best.config
         assert ours.replace_hints(occupancy=best).hints == {"occupancy": 2}
-    assert tried[2:4] == [
-        {"num_ctas": 1, "occupancy": 1, "opt_level": 3},
-        {"num_ctas": 2, "occupancy": 2, "opt_level": 3},
-    ]
+    assert tried[2:4] == [{"num_ctas": one, "occupancy": one, "opt_level": 3} for one in (1, 2)]
     assert tried[:2] == tried[4:] == [{"occupancy": 1}, {"occupancy": 2}]
 
 

@@ -86,7 +86,8 @@ _CALLS = (
 found = []
 def module(name): return sys.modules[f"cutile_kernels.{name}.host"]
 found.append(module("liger_fused_linear_jsd")._jsd_kernel is module("liger_jsd")._jsd_kernel)
-found.append(module("liger_multi_token_attention")._sparsemax_forward_ct is module("liger_sparsemax")._sparsemax_forward_ct)
+attention, sparsemax = module("liger_multi_token_attention"), module("liger_sparsemax")
+found.append(attention._sparsemax_forward_ct is sparsemax._sparsemax_forward_ct)
 scope = vars(module("linear_gluact_linear"))
 exec("from tilegym.ops.cutile.matmul import matmul as inside", scope)  # as one of its functions does
 found.append(scope["inside"] is module("matmul").matmul)
@@ -158,13 +159,14 @@ def found(folder: Path) -> dict[str, Any]:
     return _run(folder, _PROGRAM)
 
 
-def _run(folder: Path, program: str) -> Any:
+def _run(folder: Path, program: str) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-c", program, str(folder), str(Path(__file__).parent)],
         capture_output=True, text=True, check=False, cwd=folder,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def test_all_operators_of_tilegym_and_its_suites_are_registered(found: dict[str, Any], jobs: list[OperatorJob]) -> None:

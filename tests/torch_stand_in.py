@@ -46,7 +46,6 @@ class StandIn(metaclass=_Meta):
 
 class _Module(types.ModuleType):
     __version__ = "5.3.0"
-    __path__: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
         return _attribute(self, name)
@@ -68,7 +67,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return ModuleSpec(fullname, self, is_package=True) if known else None
 
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
-        return _Module(spec.name)
+        module = _Module(spec.name)
+        module.__path__ = []
+        return module
 
     def exec_module(self, module: types.ModuleType) -> None:
         pass

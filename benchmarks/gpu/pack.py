@@ -21,7 +21,7 @@ from pathlib import Path
 
 import transpiler
 from transpiler import toolkit
-from transpiler.changeset.test_backends import add_backend
+from transpiler.changeset.test_backends import BACKEND, add_backend
 
 HERE = Path(__file__).resolve().parent
 PYTHON = "3.12"
@@ -29,6 +29,8 @@ WHEELS = ("cuda-tile", "cffi", "pycparser", "pyelftools")
 OURS = ("__init__.py", "cubin.py", "diagnostics.py", "toolkit.py")
 """Modules of the transpiler that compare machine code."""
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
+TESTED = ("ops", "suites")
+"""Folders of the tests that launch kernels of operators."""
 LIMIT = 62 * 2**20
 ENV = """\
 # Source this on the GPU machine, from the packed folder, once cu.tar.xz has been unpacked to /tmp.
@@ -115,13 +117,22 @@ def pack_site(out: Path) -> None:
 
 
 def pack_tests(checkout: Path, out: Path) -> None:
-    """Copy the tests of a checkout (a work tree or a bare repository), with the backend in those of operators."""
+    """Copy the tests of a checkout (a work tree or a bare repository), with the backend in those of kernels.
+
+    Says of which files the codemod finds no list of backends; those run with no backend of ours.
+    """
     listed = subprocess.run(
         ["git", "-C", str(checkout), "archive", "HEAD", "tests"], capture_output=True, check=True
     ).stdout  # fmt: skip
     subprocess.run(["tar", "x", "-C", str(out.parent)], input=listed, check=True)
-    for path in sorted((out / "ops").rglob("test_*.py")):
-        path.write_text(add_backend(path.read_text(encoding="utf-8")), encoding="utf-8")
+    unreached = []
+    for path in sorted(file for part in TESTED for file in (out / part).rglob("test_*.py")):
+        text = add_backend(path.read_text(encoding="utf-8"))
+        path.write_text(text, encoding="utf-8")
+        if BACKEND not in text:
+            unreached.append(path.relative_to(out).as_posix())
+    if unreached:
+        print(f"tests that no backend was added to: {', '.join(unreached)}")
 
 
 def pack_toolchain(out: Path) -> None:

@@ -1,6 +1,9 @@
-"""TileGym's own tests with both backends in one run, compared: results/tilegym_tests.json.
+"""TileGym's own tests with both backends in one run, compared: results/tilegym_tests.json or suites_tests.json.
 
-    python tilegym_tests.py --out DIR [-n WORKERS] [--limit SECONDS] [TEST..]
+    python tilegym_tests.py --out DIR [--suites] [-n WORKERS] [--limit SECONDS] [TEST..]
+
+Without TESTs those of the operators are run, and our own of what the repository doesn't test; with ``--suites`` those
+of the suites. Files that have no test of any backend left are named: a codemod that doesn't reach them leaves them out.
 
 A test passes with ``cutile-rs`` only if our library launched something in it, or if the reference launches nothing in
 it either (dropout without training, arguments that are refused). A test that the time limit ended (bmm tunes itself,
@@ -14,6 +17,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,22 +31,35 @@ TIMED_OUT = "from pytest-timeout."
 def main() -> int:
     """Run, compare, print a table; the exit status says whether something passes with the reference only."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tests", nargs="*", default=["tests/ops", "own"])
+    parser.add_argument("tests", nargs="*")
+    parser.add_argument("--suites", action="store_true", help="the tests of the suites: suites_tests.json")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("-n", "--workers", default="12")
     parser.add_argument("--limit", type=float, default=480, help="seconds for all tests")
     parser.add_argument("--timeout", default="100", help="seconds for one test")
     parser.add_argument("--from-log", type=Path, nargs="+", help="compare earlier runs; of a test, the last counts")
     options = parser.parse_args()
-    logs = options.from_log or [options.out / "tilegym_tests.jsonl"]
+    name = "suites_tests" if options.suites else "tilegym_tests"
+    options.tests = options.tests or (["tests/suites"] if options.suites else ["tests/ops", "own"])
+    logs = options.from_log or [options.out / f"{name}.jsonl"]
     if options.from_log is None:
         options.out.mkdir(parents=True, exist_ok=True)
         _run(logs[0], options)
     rows = [json.loads(line) for log in logs for line in log.read_text(encoding="utf-8").splitlines()]
     result = compare(list({row["test"]: row for row in rows}.values()))
-    machine.write(options.out / "tilegym_tests.json", result)
+    machine.write(options.out / f"{name}.json", result)
     print(table(result))
-    return int(any(row["only_cutile_passes"] for row in result["files"]))
+    absent = sorted(_given(options.tests) - {row["file"] for row in result["files"]})
+    if absent:
+        print(f"no test ran of: {', '.join(absent)}")
+    return int(bool(absent) or any(row["only_cutile_passes"] for row in result["files"]))
+
+
+def _given(tests: Sequence[str]) -> set[str]:
+    """The test files of the folders and files that were asked for, as results name them."""
+    paths = [HERE / test for test in tests if "::" not in test]
+    files = [file for path in paths for file in (path.rglob("test_*.py") if path.is_dir() else [path])]
+    return {_file(file.relative_to(HERE).as_posix()) for file in files}
 
 
 def _run(log: Path, options: argparse.Namespace) -> None:

@@ -1,8 +1,10 @@
 """``"cutile-rs"`` among the backends of a test file of TileGym: a LibCST codemod that keeps the file's formatting.
 
-Five changes, each of which is left out where it is made already:
+Six changes, each of which is left out where it is made already:
 * after a list of backends (``_backends = ["cutile"]`` and what is added to it), the backend is added where it is
-  available;
+  available; a list that stands in ``pytest.mark.parametrize`` itself, or says what a test has an implementation for
+  (``_impl_fw``), gets it after the reference;
+* a branch for the reference that selects it by name selects the test's backend;
 * ``backend == "cutile"`` holds for the translated kernels too: they are the same kernels, with the same limits;
 * where a test names the reference's module (``tilegym.ops.cutile.attention``), the translated one takes its place;
 * a function that was imported from the reference's module is looked up in that of the test's backend;
@@ -23,6 +25,11 @@ _LIST = m.Assign(targets=[m.AssignTarget(m.Name("_backends"))], value=m.List())
 _REFERENCE_PACKAGE = m.Attribute(m.Attribute(m.Name("tilegym"), m.Name("ops")), m.Name("cutile"))
 _PACKAGE = cst.parse_expression("tilegym.ops.cutile_rs")
 _NAMES = m.Name("backend") | m.Name("_backend") | m.Name("framework")
+_NAME_TEXTS = ("backend", "_backend", "framework")
+_IMPLEMENTED = m.AssignTarget(m.Name("_impl_fw"))
+_SELECTS = m.Name("set_backend") | m.Name(_AVAILABLE)
+_REFERENCE_NAME = m.SimpleString(m.MatchIfTrue(lambda text: text[1:-1] == REFERENCE))
+_BY_NAME = m.Call(func=_SELECTS | m.Attribute(attr=_SELECTS), args=[m.Arg(_REFERENCE_NAME)])
 _LOOKUP = "_of"
 _LOOKUP_CODE = f'''
 def {_LOOKUP}(backend, function):
@@ -67,6 +74,8 @@ class _Codemod(cst.CSTTransformer):
         return any(param.name.value == "backend" for param in node.params.params)
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:  # noqa: N802
+        if m.matches(updated_node.func, m.Attribute(attr=m.Name("parametrize"))):
+            return _parametrized(updated_node)
         if not self._in_test or not isinstance(updated_node.func, cst.Name):
             return updated_node
         name = updated_node.func.value
@@ -106,6 +115,12 @@ class _Codemod(cst.CSTTransformer):
         self.added = True
         return cst.parse_statement(f'if {_AVAILABLE}("{BACKEND}"):\n    _backends = _backends + ["{BACKEND}"]\n')
 
+    def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:  # noqa: N802
+        value = updated_node.value
+        if not m.matches(updated_node.targets[0], _IMPLEMENTED) or not isinstance(value, cst.List | cst.Tuple):
+            return updated_node
+        return updated_node.with_changes(value=_joined(value))
+
     # Comparisons
 
     def leave_Comparison(  # noqa: N802
@@ -133,7 +148,22 @@ class _Codemod(cst.CSTTransformer):
             return cst.RemoveFromParent()
         if REFERENCE in compared and m.findall(original_node.body, _REFERENCE_PACKAGE):
             return _with_branch(original_node, updated_node)
+        name = original_node.test.left if isinstance(original_node.test, cst.Comparison) else None
+        if REFERENCE in compared and isinstance(name, cst.Name):
+            body = m.replace(updated_node.body, _BY_NAME, lambda call, _: call.with_changes(args=[cst.Arg(name)]))
+            return updated_node.with_changes(body=body)
         return updated_node
+
+
+def _parametrized(call: cst.Call) -> cst.Call:
+    """Add the backend to a list of backends in ``pytest.mark.parametrize``; tests skip those that aren't there."""
+    if len(call.args) < 2 or _text(call.args[0].value) not in _NAME_TEXTS:
+        return call
+    values = call.args[1].value
+    if not isinstance(values, cst.List | cst.Tuple):
+        return call
+    listed = call.args[1].with_changes(value=_joined(values))
+    return call.with_changes(args=[call.args[0], listed, *call.args[2:]])
 
 
 def _joined(names: cst.Tuple | cst.List) -> cst.Tuple | cst.List:
@@ -142,8 +172,19 @@ def _joined(names: cst.Tuple | cst.List) -> cst.Tuple | cst.List:
     if REFERENCE not in texts or BACKEND in texts:
         return names
     place = texts.index(REFERENCE)
-    added = cst.Element(cst.SimpleString(f'"{BACKEND}"'))
-    return names.with_changes(elements=[*names.elements[: place + 1], added, *names.elements[place + 1 :]])
+    before = names.elements[place]
+    added = before.with_changes(value=cst.SimpleString(f'"{BACKEND}"'))
+    if not isinstance(before.comma, cst.Comma):  # the last one
+        before = before.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
+    elif place == len(names.elements) - 1:  # with a comma, perhaps before the end of the line
+        inner = names.lbracket.whitespace_after if isinstance(names, cst.List) else cst.SimpleWhitespace(" ")
+        before = before.with_changes(comma=cst.Comma(whitespace_after=_between(inner)))
+    return names.with_changes(elements=[*names.elements[:place], before, added, *names.elements[place + 1 :]])
+
+
+def _between(inner: cst.BaseParenthesizableWhitespace) -> cst.BaseParenthesizableWhitespace:
+    """The space between elements of a list, from that after its bracket."""
+    return inner if isinstance(inner, cst.ParenthesizedWhitespace) else cst.SimpleWhitespace(" ")
 
 
 def _compared(test: cst.BaseExpression) -> set[str]:
