@@ -16,7 +16,7 @@ from transpiler.spec import ConstantSpec, Specialization
 from transpiler.tileir import compare, parse_entry
 from transpiler.tileir.compare import Comparison
 from transpiler.toolkit import disassemble
-from transpiler.verify import Judge, rust_text
+from transpiler.verify import Judge, promises, rust_text
 
 TARGET = "sm_90"
 
@@ -56,6 +56,7 @@ class Bench:
         self.program = Program(translation.text, check.inputs)
         self._rust = rust_text(translation)
         self._judge = Judge()
+        self._promises = promises(wanted)
         exported = exporter.export(translation.closures[subject.kernel], wanted, TARGET)
         self._reference = parse_entry(disassemble(exported.bytecode))
         self._untouched = self._tile_ir(self.program)
@@ -79,7 +80,7 @@ class Bench:
         return disassemble(self._judge.compile(rust, program.inputs, TARGET))
 
     def _compare(self, tile_ir: str) -> Comparison:
-        return compare(self._reference, parse_entry(tile_ir), target=TARGET)
+        return compare(self._reference, parse_entry(tile_ir), target=TARGET, promises=self._promises)
 
 
 def _with_constants(one: Specialization, constants: dict[str, int]) -> Specialization:

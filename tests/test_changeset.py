@@ -230,7 +230,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         files = []
     root = tmp_path_factory.mktemp("checkout")
     for file in files:
-        if str(file).startswith(("tilegym/ops/cutile_rs/", "tilegym/ops/moe_interface.py")) and file.suffix != ".pyc":
+        wanted = str(file).startswith("tilegym/ops/cutile_rs/") or file.suffix == ".py"
+        if str(file).startswith("tilegym/") and wanted and file.suffix != ".pyc":
             target = root / "src" / file
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(str(file.locate()), target)

@@ -51,8 +51,10 @@ SHARED = {
     "E0806": {"shards.py", "store.py"},
     "E0901": {"agents/bench.py", "batch.py"},
     "E0842": {"changeset/checkout.py", "changeset/command.py"},
+    "E0848": {"corpora.py", "jobs.py", "sources.py"},
     "E0823": {"changeset/checkout.py", "cli.py", "record/command.py", "report/output.py", "store.py"},
     "E0902": {"frontend/depth.py", "internal.py"},
+    **dict.fromkeys(("W0275", "W0276", "W0277"), {"fitting.py", "report/output.py"}),
     "W0270": {"frontend/callsites.py", "frontend/defaults.py"},
     "W0272": {"frontend/callsites.py", "frontend/defaults.py"},
 }  # fmt: skip

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tools.measured_manifests import BESIDE, MEASURED
+from tools.measured_manifests import PERF, Target
+from tools.measured_manifests import SUITES as SUITES_TESTS
 from tools.measured_manifests import write as write_measured
 from tools.suite_manifests import flashinfer, liger, transformers, unsloth
 from tools.suite_manifests.common import Suite
@@ -386,13 +387,14 @@ def test_suites_have_varied_entries_for_each_kernel(suite: Suite) -> None:
             assert len(dtypes) >= 2, (operator.name, kernel.name)
 
 
-def test_measured_launches_are_as_their_tool_writes_them(tmp_path: Path) -> None:
-
-    write_measured([ROOT / path for path in MEASURED], BESIDE, tmp_path)
-    kept = corpus_dir() / "tilegym/perf"
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in kept.iterdir())
-    for path in tmp_path.iterdir():
+@pytest.mark.parametrize(("target", "corpus"), [(PERF, "tilegym-perf"), (SUITES_TESTS, "tilegym-suites-tests")])
+def test_measured_launches_are_as_their_tool_writes_them(target: Target, corpus: str, tmp_path: Path) -> None:
+    write_measured(target, ROOT, tmp_path)
+    kept = corpus_dir() / target.folder
+    written = tmp_path / target.folder
+    assert sorted(path.name for path in written.iterdir()) == sorted(path.name for path in kept.iterdir())
+    for path in written.iterdir():
         assert path.read_text() == (kept / path.name).read_text(), path.name
-    wanted = {f"tilegym/perf/{path.name}" for path in kept.iterdir()}
-    stated = tomllib.loads((corpus_dir() / "tilegym-perf.toml").read_text())
+    wanted = {f"{target.folder}/{path.name}" for path in kept.iterdir()}
+    stated = tomllib.loads((corpus_dir() / f"{corpus}.toml").read_text())
     assert set(stated["include"]) == wanted

@@ -286,8 +286,8 @@ def kernel(x, FLAT: ct.Constant[bool]):
     module = emit(*cases)
     assert module.entries == ("kernel", "kernel_1")
     first, second = module.kernel_abis[0].entries
-    assert [str(c.sym) for c in second.conditions] == ["x.ndim", "FLAT", "x.strides[0]"]
-    assert [str(c.sym) for c in first.conditions] == ["x.ndim", "FLAT", "x.strides[1]", "x.strides[0]"]
+    assert [str(c.sym) for c in second.conditions] == ["x.ndim", "bool(FLAT)", "x.strides[0]"]
+    assert [str(c.sym) for c in first.conditions] == ["x.ndim", "bool(FLAT)", "x.strides[1]", "x.strides[0]"]
 
 
 def test_hints_resolve_for_the_target() -> None:

@@ -14,15 +14,17 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from transpiler.diagnostics import TranspileError
-from transpiler.emit.rust_values import Scope, condition, conjunction, necessary, to_rust
+from transpiler.emit.rust_values import Scope, condition, conjunction, to_rust
 from transpiler.ir.symbolic import OPERATORS, Sym, apply, lit, param
 from transpiler.ir.tir import Condition
 from transpiler.resources import support_dir
+from transpiler.specialize.conditions import necessary
 
 CASES = 600
 _UNARY = ("not", "neg", "invert", "abs", "int", "float", "bool", "sqrt", "exp", "log", "log2", "next_power_of_2",
-          "pow2_divisor")  # fmt: skip
-_BINARY = tuple(op for op in OPERATORS if op not in (*_UNARY, "where", "in", "min", "max"))
+          "pow2_divisor", "f32_bits", "is_bool")  # fmt: skip
+_BINARY = tuple(op for op in OPERATORS if op not in (*_UNARY, "where", "in", "min", "max", "round_to"))
+_ROUNDED = ("float16", "bfloat16", "float32", "float64")
 _LIMIT = 2**127
 _INEXACT = frozenset({"exp", "log", "log2", "pow", "atan2"})
 
@@ -37,7 +39,32 @@ _numbers = st.one_of(
         [0, 1, 2, 16, 64, 128, 1024, 4096, 2**31, 2**40, 2**53 + 1, 2**62, 2**64, 2**126, 2**127 - 1, -(2**127)]
     ),
     st.booleans(),
-    st.sampled_from([0.0, -0.0, 0.5, 1.5, -2.5, 1e-6, 1e300, math.inf, -math.inf, math.nan, 16.0, float(2**53)]),
+    st.sampled_from(
+        [
+            0.0,
+            -0.0,
+            0.5,
+            1.5,
+            -2.5,
+            1e-6,
+            1e300,
+            math.inf,
+            -math.inf,
+            math.nan,
+            16.0,
+            float(2**53),
+            0.1,
+            -1e-5,
+            65519.99,
+            65520.0,
+            2.98e-8,
+            5.97e-8,
+            3.3895e38,
+            1e-45,
+            1e-40,
+            1.00048828125,
+        ]
+    ),
 )
 _literals = st.one_of(_numbers, st.sampled_from(["float16", "float32", "a", "", 'q"\\\n\u00e9']), st.none()).map(lit)
 
@@ -52,6 +79,7 @@ def _grow(inner: st.SearchStrategy[Sym]) -> st.SearchStrategy[Sym]:
         st.builds(build, st.sampled_from(_BINARY), inner, inner),
         st.builds(build, st.sampled_from(_UNARY), inner),
         st.builds(build, st.just("where"), inner, inner, inner),
+        st.builds(lambda a, dtype: Sym("round_to", (a, lit(dtype))), inner, st.sampled_from(_ROUNDED)),
         st.builds(lambda a, rest: Sym("in", (a, *rest)), inner, several),
         st.builds(lambda op, a, b: Sym(op, (a, b)), st.sampled_from(["min", "max"]), inner, inner),
     )

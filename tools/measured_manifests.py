@@ -1,11 +1,11 @@
-"""Turn the launches that were measured on a GPU into corpus manifests: corpus/tilegym/perf/<operator>.toml.
+"""Turn launches on a GPU into corpus manifests: corpus/tilegym/perf/OPERATOR.toml, corpus/suites/tests/OPERATOR.toml.
 
-    python -m tools.measured_manifests [MEASURED..] [--beside CORPUS] [-o corpus/tilegym/perf]
+    python -m tools.measured_manifests [-o corpus]
 
 TileGym's performance tests launch kernels with other sizes than its tests of results: a batch of one, for instance,
-is a specialization of its own. What a corpus has already is left out. A configuration states shapes, strides and
-values; facts follow from them by the JIT's own rules, and which numbers are constants from the corpus's other
-specializations of the kernel.
+is a specialization of its own. The same goes for its benchmark scripts and for its tests of suites. What a corpus has
+already is left out. A configuration states shapes, strides and values; facts follow from them by the JIT's own rules,
+and which numbers are constants from the corpus's other specializations of the kernel.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,34 @@ from transpiler.spec import (
     Specialization,
 )
 
-_COMMENT = """What TileGym's performance tests launch on an H200 and its tests of results don't.
-Written by tools/measured_manifests.py from the configurations of benchmarks/results/device_time.json; don't edit."""
-BESIDE = "tilegym-tests"
-MEASURED = (Path("benchmarks/results/device_time.json"), Path("benchmarks/gpu/own/launches.txt"))
+
+@dataclass(frozen=True)
+class Target:
+    """A folder of manifests: the files with launches, and the corpus that has the rest of what is launched."""
+
+    folder: str
+    prefix: str
+    files: tuple[Path, ...]
+    beside: str
+    what: str
+
+    @property
+    def comment(self) -> str:
+        """What the manifests begin with."""
+        return f"{self.what}.\nWritten by tools/measured_manifests.py; don't edit."
+
+
+_OWN = Path("benchmarks/gpu/own")
+PERF = Target(
+    "tilegym/perf", "perf",
+    (Path("benchmarks/results/device_time.json"), _OWN / "launches.txt", _OWN / "pipeline_launches.txt"),
+    "tilegym-tests",
+    "What TileGym's performance tests and benchmark scripts launch on an H200 and its tests of results don't",
+)  # fmt: skip
+SUITES = Target(
+    "suites/tests", "tests", (_OWN / "suites_launches.txt",), "tilegym-suites",
+    "What TileGym's tests of its suites launch on an H200 and tilegym-suites lacks",
+)  # fmt: skip
 _ARRAY = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d, ]*)\](?:@\[(?P<strides>[\d, ]*)\])?")
 _DTYPES = {"bool": "bool_"}
 
@@ -45,23 +70,23 @@ _DTYPES = {"bool": "bool_"}
 def main() -> None:
     """Write the manifests."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("measured", type=Path, nargs="*", default=MEASURED)
-    parser.add_argument("--beside", metavar="CORPUS", default=BESIDE)
-    parser.add_argument("-o", "--output", type=Path, default=Path("corpus/tilegym/perf"))
+    parser.add_argument("-o", "--output", type=Path, default=Path("corpus"))
     arguments = parser.parse_args()
-    write(arguments.measured, arguments.beside, arguments.output)
+    for target in (PERF, SUITES):
+        write(target, Path(), arguments.output)
 
 
-def write(files: Sequence[Path], beside: str, output: Path) -> None:
-    """Write the manifests of what was measured beside a corpus."""
-    configs = [config for path in files for config in configurations(path)]
-    known = load_corpus(beside).operators
+def write(target: Target, root: Path, output: Path) -> None:
+    """Write the manifests of a target into its folder below ``output``; its files are below ``root``."""
+    configs = [config for path in target.files for config in configurations(root / path)]
+    known = load_corpus(target.beside).operators
     operators = [found for operator in known if (found := measured(operator, configs)) is not None]
-    output.mkdir(parents=True, exist_ok=True)
-    for operator in renamed(without(operators, beside), "perf"):
-        path = output / f"{operator.name}.toml"
-        corpus = Corpus(name=f"tilegym/perf/{operator.name}", operators=(operator,))
-        path.write_text(to_toml(corpus, _COMMENT), encoding="utf-8")
+    folder = output / target.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    for operator in renamed(without(operators, target.beside), target.prefix):
+        path = folder / f"{operator.name}.toml"
+        corpus = Corpus(name=f"{target.folder}/{operator.name}", operators=(operator,))
+        path.write_text(to_toml(corpus, target.comment), encoding="utf-8")
         print(f"{path}: {sum(len(kernel.specializations) for kernel in operator.kernels)} specializations")
 
 

@@ -45,6 +45,8 @@ Cubin = Annotated[str, typer.Option("--cubin", metavar="ARCH,...", help="compare
 Json = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="write the results as JSON (- for stdout)")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="do everything again, whatever earlier runs found out "
                                        "(kept in $TRANSPILE_CACHE or the user's cache folder)")]  # fmt: skip
+Explore = Annotated[bool, typer.Option("--explore", help="flip every decision of the kernels until nothing new "
+                                       "appears and prove each outcome: entries for every call")]  # fmt: skip
 Without = Annotated[str, typer.Option("--without", metavar="RULE;...", hidden=True, help="leave out these rows of the "
                                       "tables of rules and forms (to test what fills their place)")]  # fmt: skip
 Jobs = Annotated[int, typer.Option("-j", "--jobs", metavar="N", min=0, help="workers; 0: one a core")]
@@ -56,6 +58,7 @@ def translate(
     out: Out = _DEFAULT_OUT,
     kernel: Annotated[str | None, typer.Option("--kernel", metavar="NAME", help="this kernel only")] = None,
     variants: Annotated[bool, typer.Option("--variants", help="print the entries and when each is taken")] = False,
+    explore: Explore = False,
     spec: Annotated[Path | None, typer.Option("--spec", metavar="SPEC.toml", help="specializations to check")] = None,
     no_verify: Annotated[bool, typer.Option("--no-verify", help="translate without proving")] = False,
     target: Annotated[str | None, typer.Option("--target", metavar="ARCH", help="architecture of the checks "
@@ -71,8 +74,8 @@ def translate(
     from transpiler.commands import FileOptions, dump_file, translate_file
 
     options = FileOptions(
-        file, out, kernel and identifier(kernel), spec, target=_arch(target), variants=variants, verify=not no_verify,
-        cubins=_cubins(cubin), format=format.value, jobs=jobs, without=_names(without),
+        file, out, kernel and identifier(kernel), spec, target=_arch(target), variants=variants, explore=explore,
+        verify=not no_verify, cubins=_cubins(cubin), format=format.value, jobs=jobs, without=_names(without),
     )  # fmt: skip
     return translate_file(options) if dump is None else dump_file(options, dump.value)
 
@@ -86,7 +89,11 @@ def batch(
     cubin: Cubin = "",
     target: Annotated[str | None, typer.Option("--target", metavar="ARCH", help="architecture of the checks",
                                                show_default=False)] = None,
+    explore: Explore = False,
     json: Json = None,
+    folder: Annotated[Path | None, typer.Option("--sources", metavar="CHECKOUT", help="translate the tilegym in this "
+                                                "checkout or folder, not the installed one",
+                                                show_default=False)] = None,
     no_cache: NoCache = False,
     without: Without = "",
 ) -> int:  # fmt: skip
@@ -97,7 +104,8 @@ def batch(
     from transpiler.batch_command import BatchOptions, run_batch
 
     return run_batch(BatchOptions(tuple(sources), out, jobs, _shard(shard), _cubins(cubin), _arch(target), json,
-                                  cached=not no_cache, without=_names(without)))  # fmt: skip
+                                  cached=not no_cache, without=_names(without), folder=folder,
+                                  explore=explore))  # fmt: skip
 
 
 @commands_app.command()
@@ -169,7 +177,7 @@ def changeset(
     no_verify: Annotated[bool, typer.Option("--no-verify", help="write without proving")] = False,
     jobs: Jobs = 0,
 ) -> int:  # fmt: skip
-    """Write operators into a checkout of TileGym, laid out as its own Rust ports are."""
+    """Write operators of a checkout of TileGym into it, laid out as its own Rust ports are."""
     from transpiler.changeset.command import changeset as write_changeset
     from transpiler.workers import usable_cores
 

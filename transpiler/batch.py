@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from transpiler.diagnostics import Diagnostic, Span, TranspileError
 from transpiler.internal import internal_error
 from transpiler.jobs import OperatorJob
+from transpiler.launchable import settled
 from transpiler.reference.closure import Closure
 from transpiler.shards import Wanted
 from transpiler.translation import CheckKey, Failure, OperatorPlan, Timing, Translation, check_keys
@@ -80,6 +81,8 @@ def run_jobs(jobs: Sequence[OperatorJob], options: Options, progress: Progress =
         for job in jobs:
             pool.submit(_Translate(job), _TRANSLATE_FIRST + job.check_count)
         _collect(pool, results, options, progress)
+    verdicts = {key: result.verdict for key, result in results.checks.items()}
+    results.translations = {name: settled(one, verdicts) for name, one in results.translations.items()}
     return results
 
 

@@ -31,6 +31,7 @@ from transpiler.report.output import finish, source_cache
 from transpiler.report.terminal import console, progress
 from transpiler.resources import OVERRIDES
 from transpiler.shards import Names, Wanted, distinct_names, shard
+from transpiler.sources import sources_folder
 
 if TYPE_CHECKING:
     from transpiler.batch import Results
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BatchOptions:
-    """``transpile batch``."""
+    """``transpile batch``; ``folder`` holds the packages that corpora name, instead of the installed ones."""
 
     sources: tuple[str, ...]
     out: Path
@@ -51,6 +52,8 @@ class BatchOptions:
     json: Path | None
     cached: bool = True
     without: tuple[str, ...] = ()
+    explore: bool = False
+    folder: Path | None = None
 
 
 @dataclass
@@ -74,6 +77,7 @@ def run_batch(options: BatchOptions) -> int:
 class _Run:
     def __init__(self, options: BatchOptions) -> None:
         self._options = options
+        self._sources = sources_folder(options.folder) if options.folder is not None else None
         self._started = time.perf_counter()
         self._since = time.time_ns()
         self.folder = CacheFolder(default_path() if options.cached else None)
@@ -104,7 +108,7 @@ class _Run:
     def _plan(self) -> _Plan:
         plan = _Plan()
         for argument in self._options.sources:
-            found = find_listing(self.folder, argument, self._options.target)
+            found = find_listing(self.folder, argument, self._options.target, self._sources, self._options.explore)
             if found is None:
                 self._read(argument, plan)
             else:
@@ -118,9 +122,9 @@ class _Run:
         try:
             from transpiler.jobs import argument_jobs
 
-            jobs = argument_jobs(argument, self._options.target, lookups)
+            jobs = argument_jobs(argument, self._options.target, lookups, self._sources, explore=self._options.explore)
         except TranspileError as exc:
-            if len(self._options.sources) == 1 or not argument.endswith(".py"):
+            if len(self._options.sources) == 1 or not argument.endswith(".py") or self._sources is not None:
                 raise
             from transpiler.jobs import operator_name
 
@@ -129,7 +133,10 @@ class _Run:
         found = [listed(argument, job) for job in jobs]
         plan.operators += found
         plan.jobs |= {job.name: job for job in jobs}
-        store_listing(self.folder, argument, self._options.target, found, lookups, self._since)
+        if any(job.problem is not None for job in jobs):
+            return  # what has to change for it to be gone isn't known
+        store_listing(self.folder, argument, self._options.target, found, lookups, self._since, self._sources,
+                      self._options.explore)  # fmt: skip
 
     def _key(self, one: Listed, wanted: Wanted | None) -> str:
         return operator_key(one, self._options.cubins, wanted, self._selection)
@@ -185,7 +192,8 @@ class _Run:
         from transpiler.jobs import argument_jobs, selected
 
         for argument in dict.fromkeys(one.argument for one in missing if one.name not in plan.jobs):
-            plan.jobs |= {job.name: job for job in argument_jobs(argument, self._options.target)}
+            made = argument_jobs(argument, self._options.target, None, self._sources, explore=self._options.explore)
+            plan.jobs |= {job.name: job for job in made}
         return selected([plan.jobs[one.name] for one in missing], self._options.without, self._options.out)
 
     def _write(self, stale: dict[str, Translation], results: Results | None) -> bool:

@@ -131,6 +131,11 @@ _OWN: dict[str, Code] = {
     "E0620": Code("no C symbol for the kernel", "The kernel was translated, but can't be called through the C "
                   "interface. The host module goes on launching it with cuda.tile.",
                   "The message says which parameter or entry is in the way."),
+    "E0621": Code("two entries for one call", "Two entries of a kernel are different programs, and the call that the "
+                  "message describes fulfils the conditions of both: a launch would take the first, whichever is right. "
+                  "What sets them apart when translating is not among their conditions.",
+                  "It is a mistake of transpile: please report it. Until then, translate the kernel with only one of "
+                  "the specializations."),
     "E0650": Code("a tool is missing", "A program or header of NVIDIA's packages, or the C compiler, isn't there.",
                   "Install the package that the message names."),
     "E0651": Code("an unusable toolkit", "TRANSPILE_TOOLKIT names a directory without what is needed, or the headers "
@@ -235,6 +240,16 @@ _OWN: dict[str, Code] = {
                   "have changes that aren't committed, or are untracked, and aren't what an earlier run wrote. Nothing "
                   "was written.", "Commit them, or put them away (`git stash push --include-untracked`), and run it "
                   "again."),
+    "E0847": Code("no sources there", "`transpile changeset --into` and `batch --sources` translate what a checkout of "
+                  "TileGym, or a folder, has as package `tilegym` (src/tilegym or tilegym), and never what is "
+                  "installed instead. The folder can't be read, or holds no such package.", "Name a clone of the "
+                  "repository, or a folder that holds the package."),
+    "E0848": Code("not in the sources", "The checkout or folder whose sources were asked for has no such module: its "
+                  "version lacks the operator, or it is a file that doesn't belong to the package, so that its imports "
+                  "would be those of another version. `batch` does the other operators, `changeset` writes nothing.",
+                  "Leave the operator out, or name a checkout that has it."),
+    "E0849": Code("a changeset that differs", "The translation of a kernel was found to be another program than the "
+                  "kernel in the checkout. Nothing was written.", "Leave the operator out, and please report it."),
     "E0870": Code("not an override", "A file in DIR/_overrides isn't an override, or was changed by hand: its name, "
                   "its construct and its writer don't fit together.", "Delete it, and run `transpile fill DIR` again."),
     "E0871": Code("an unknown rule", "`--without` names rows of the tables of rules and forms, to see what becomes of "
@@ -274,6 +289,20 @@ _OWN: dict[str, Code] = {
     "W0274": Code("launches were left out", "The file launches the kernel with more different constants than are "
                   "checked by default; the message says how many were left out.", "Give a SPEC.toml with `--spec` that "
                   "names those that matter; `transpile explain E0271` shows one."),
+    "W0275": Code("specializations don't fit", "The sources that `transpile changeset --into` or `batch --sources` "
+                  "translates are another version than the manifest was made for: some of its specializations name "
+                  "other parameters than the kernel has, or say something of the wrong kind. They were left out; the "
+                  "others are checked, and so are the launches that the source itself shows, with what takes other "
+                  "paths through the kernel.", "Nothing, or record specializations of that version (`transpile "
+                  "record`) and give the manifest to `batch --sources`."),
+    "W0276": Code("a kernel is gone", "The manifest names a kernel that the sources of the checkout don't have, "
+                  "perhaps because it has another name there. It was left out; the kernels that are there are "
+                  "translated, those that no manifest knows for the launches that the source shows.", "Nothing, or "
+                  "record specializations of that version (`transpile record`)."),
+    "W0277": Code("parameters are gone", "The manifest's specializations say something of parameters that the kernel "
+                  "doesn't have in the sources of the checkout. What they say of the others fits, so they are checked "
+                  "without those parameters; of several that are the same then, one is.", "Nothing, or record "
+                  "specializations of that version (`transpile record`)."),
     "W0610": Code("raised, not translated", "This line has no rule. `transpile fill --raise` filled the kernel from "
                   "the reference's own Tile IR, for the specializations that were checked and no others. It isn't "
                   "counted as translated.", "Add the rule that the message names; then the raised code isn't used."),

@@ -13,6 +13,7 @@ from transpiler import jobs as job_lists
 from transpiler import toolkit
 from transpiler.batch import Options, Results, run_checks, run_jobs
 from transpiler.diagnostics import Diagnostic, Span, TranspileError, error
+from transpiler.exploration import explored
 from transpiler.folder_notes import print_notes, removal_notes
 from transpiler.jobs import OperatorJob
 from transpiler.reference.closure import Closure
@@ -42,6 +43,7 @@ class FileOptions:
     spec: Path | None = None
     target: str | None = None
     variants: bool = False
+    explore: bool = False
     verify: bool = True
     cubins: tuple[str, ...] = ()
     format: str = "text"
@@ -56,10 +58,10 @@ def translate_file(options: FileOptions) -> int:
     if not options.variants:
         folder.refuse_foreign([job_lists.operator_name(options.file)])
     job = _file_job(options)
-    wanted = _with_variants(job) if options.variants else job
+    wanted = explored(job) if options.variants or options.explore else job
     checked = options.verify and not options.variants
-    count = worker_count(options.jobs, job.check_count if checked else 0)
-    with progress(job.check_count, "checks") if checked else _silent() as advance:
+    count = worker_count(options.jobs, wanted.check_count if checked else 0)
+    with progress(wanted.check_count, "checks") if checked else _silent() as advance:
         results = run_jobs([wanted], Options(verify=checked, cubins=options.cubins, workers=count), advance)
     for failed in results.failures.values():
         raise TranspileError(failed.diagnostic)
@@ -78,21 +80,6 @@ def translate_file(options: FileOptions) -> int:
 def _file_job(options: FileOptions) -> OperatorJob:
     job = job_lists.file_job(options.file, kernel=options.kernel, spec=options.spec, target=options.target)
     return job_lists.selected([job], options.without, options.out)[0]
-
-
-def _with_variants(job: OperatorJob) -> OperatorJob:
-    """Add a specialization for every path through the kernels' decisions that the job doesn't take yet."""
-    from transpiler.frontend import load_program
-    from transpiler.specialize.variants import find_variants
-
-    program = load_program(job.path, display=job.display)
-    kernels = []
-    for kernel in job.kernels:
-        found = find_variants(
-            program, kernel.name, kernel.specializations, job.selection.rules, job.selection.fragments
-        )
-        kernels.append(replace(kernel, specializations=found))
-    return replace(job, kernels=tuple(kernels))
 
 
 def _number_as_written(results: Results, job: OperatorJob) -> None:

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from transpiler.diagnostics import Span, TranspileError, error
+from transpiler.diagnostics import Diagnostic, Span, TranspileError, error
 from transpiler.inputs import Lookups
 from transpiler.manifest_places import operator_places, place, stated_specializations
 from transpiler.resources import corpus_dir
+from transpiler.sources import SourcesFolder
 from transpiler.spec import Corpus, KernelManifest, OperatorManifest, Specialization
 from transpiler.toolkit import is_architecture, not_an_architecture
 
@@ -34,12 +35,16 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator of a corpus with its source found; ``kernels`` holds what the manifest says of them."""
+    """An operator of a corpus with its source found; ``kernels`` holds what the manifest says of them.
+
+    ``problem`` is why there is no source where a folder of sources was named; ``source`` is then where it would be.
+    """
 
     name: str
     source: SourceFile
     kernels: tuple[KernelManifest, ...]
     host_only: bool = False
+    problem: Diagnostic | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,9 @@ def is_corpus(argument: str) -> bool:
     return argument in corpus_names() or argument.endswith(".toml")
 
 
-def load_corpus(argument: str, lookups: Lookups | None = None) -> LoadedCorpus:
+def load_corpus(
+    argument: str, lookups: Lookups | None = None, sources: SourcesFolder | None = None
+) -> LoadedCorpus:  # fmt: skip
     """Load a corpus by its name or its manifest's path (E027x when it can't be read or a source isn't found)."""
     if argument in corpus_names():
         path = corpus_dir() / f"{argument}.toml"
@@ -75,15 +82,37 @@ def load_corpus(argument: str, lookups: Lookups | None = None) -> LoadedCorpus:
     if not path.is_file() and not argument.endswith(".toml"):
         known = ", ".join(corpus_names())
         raise error("E0270", f"there is no corpus `{argument}`", help=f"known corpora: {known}; or give a path")
-    return resolve_corpus(load_manifest(path, display, lookups), path.parent, lookups)
+    return resolve_corpus(load_manifest(path, display, lookups), path.parent, lookups, sources)
 
 
-def resolve_corpus(corpus: Corpus, folder: Path, lookups: Lookups | None = None) -> LoadedCorpus:
-    """Find the source of every operator; relative paths are relative to ``folder``."""
-    operators = tuple(
-        Operator(o.name, find_source(o, folder, lookups), o.kernels, o.host_only) for o in corpus.operators
-    )
+def resolve_corpus(
+    corpus: Corpus, folder: Path, lookups: Lookups | None = None, sources: SourcesFolder | None = None
+) -> LoadedCorpus:  # fmt: skip
+    """Find the source of every operator; relative paths are relative to ``folder``, modules are those of ``sources``.
+
+    What ``sources`` lacks is the problem of its operator alone.
+    """
+    if sources is None:
+        operators = tuple(
+            Operator(o.name, find_source(o, folder, lookups), o.kernels, o.host_only) for o in corpus.operators
+        )
+    else:
+        operators = tuple(_in_sources(o, sources, lookups or Lookups()) for o in corpus.operators)
     return LoadedCorpus(corpus.name, corpus.target, operators)
+
+
+def _in_sources(operator: OperatorManifest, sources: SourcesFolder, lookups: Lookups) -> Operator:
+    """Find an operator's source in a folder of sources, and never anywhere else."""
+    try:
+        if operator.module is None:
+            raise error("E0848", f"operator `{operator.name}` is a file beside the manifest, no module of "
+                        f"{sources.shown}", help="translate it without other sources, or name a module")  # fmt: skip
+        path = sources.module(operator.module, lookups)
+    except TranspileError as exc:
+        parts = (operator.module or operator.name).split(".")
+        missing = SourceFile(sources.root.joinpath(*parts).with_suffix(".py"), "/".join(parts) + ".py")
+        return Operator(operator.name, missing, operator.kernels, operator.host_only, exc.diagnostic)
+    return Operator(operator.name, SourceFile(path, sources.display(path)), operator.kernels, operator.host_only)
 
 
 def load_manifest(path: Path, display: str | None = None, lookups: Lookups | None = None) -> Corpus:

@@ -15,10 +15,12 @@ from transpiler.identifiers import identifier, operator_folder
 from transpiler.inputs import Lookups
 from transpiler.manifest_places import kernel_place, stated_specializations
 from transpiler.selection import Selection
+from transpiler.sources import SourcesFolder
 from transpiler.spec import Specialization
 
 if TYPE_CHECKING:
     from transpiler.ir import hir
+    from transpiler.specialize.variants import Uncovered
 
 DEFAULT_TARGET = "sm_90"
 _SPEC_TAG = re.compile(r"\W+")
@@ -26,16 +28,23 @@ _SPEC_TAG = re.compile(r"\W+")
 
 @dataclass(frozen=True)
 class KernelJob:
-    """A kernel and the specializations to check it for; ``diagnostics`` say how they were found."""
+    """A kernel and the specializations to check it for; ``diagnostics`` say how they were found.
+
+    ``uncovered`` is what they leave open where the kernel's paths were explored (None: they weren't).
+    """
 
     name: str
     specializations: tuple[Specialization, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
+    uncovered: tuple[Uncovered, ...] | None = None
 
 
 @dataclass(frozen=True)
 class OperatorJob:
-    """A source module and the kernels of it that are wanted; none when only its host code is (``host_only``)."""
+    """A source module and the kernels of it that are wanted; none when only its host code is (``host_only``).
+
+    ``problem`` is why there is nothing to translate.
+    """
 
     name: str
     path: Path
@@ -44,6 +53,7 @@ class OperatorJob:
     target: str = DEFAULT_TARGET
     selection: Selection = field(default_factory=Selection)
     host_only: bool = False
+    problem: Diagnostic | None = None
 
     @property
     def check_count(self) -> int:
@@ -142,12 +152,17 @@ def _check_fit(program: hir.Program, kernel: str, one: Specialization, where: tu
         raise error("E0212", found.message, span, help=found.help)
 
 
-def corpus_jobs(argument: str, lookups: Lookups | None = None) -> list[OperatorJob]:
+def corpus_jobs(
+    argument: str, lookups: Lookups | None = None, sources: SourcesFolder | None = None
+) -> list[OperatorJob]:
     """Make the jobs of a corpus, by its name or its manifest's path; ``lookups`` is told what was read.
 
-    An operator that lists no kernels has all of its file's, with the specializations that its launches show.
+    An operator that lists no kernels has all of its file's, with the specializations that its launches show. With
+    ``sources`` modules are read there, and the manifest is fitted to them; an operator's problem is kept in its job.
     """
-    corpus = corpora.load_corpus(argument, lookups)
+    corpus = corpora.load_corpus(argument, lookups, sources)
+    if sources is not None:
+        return [job_in_sources(operator, corpus.target, lookups) for operator in corpus.operators]
     jobs = []
     for operator in corpus.operators:
         source = operator.source
@@ -162,6 +177,24 @@ def corpus_jobs(argument: str, lookups: Lookups | None = None) -> list[OperatorJ
             job = file_job(source.path, target=corpus.target, lookups=lookups)
             jobs.append(replace(job, name=operator.name, display=source.display))
     return jobs
+
+
+def job_in_sources(operator: corpora.Operator, target: str, lookups: Lookups | None) -> OperatorJob:
+    """Make the job of an operator whose source may be another version than its manifest was made for."""
+    from transpiler.fitting import fitted_kernels
+
+    path, display = operator.source.path, operator.source.display
+    stated = tuple(KernelJob(k.name, k.specializations) for k in operator.kernels)
+    if operator.problem is not None:
+        return OperatorJob(operator.name, path, display, stated, target, problem=operator.problem)
+    if operator.host_only:
+        return OperatorJob(operator.name, path, display, (), target, host_only=True)
+    if lookups is not None:
+        lookups.read(path)
+    try:
+        return OperatorJob(operator.name, path, display, fitted_kernels(path, display, stated, lookups), target)
+    except TranspileError as exc:
+        return OperatorJob(operator.name, path, display, stated, target, problem=exc.diagnostic)
 
 
 def _check_operator(
@@ -180,11 +213,32 @@ def _check_operator(
     _check_kernels(program, source.path, stated, (manifest, display_path(manifest) or manifest.name, name))
 
 
-def argument_jobs(argument: str, target: str | None, lookups: Lookups | None = None) -> list[OperatorJob]:
-    """Make the jobs of a corpus or a source file, as a command line names it (E0270 for anything else)."""
+def argument_jobs(
+    argument: str, target: str | None, lookups: Lookups | None = None, sources: SourcesFolder | None = None, *,
+    explore: bool = False,
+) -> list[OperatorJob]:  # fmt: skip
+    """Make the jobs of a corpus or a source file, as a command line names it (E0270 for anything else).
+
+    A file is read where it is, with what it imports: E0848 when ``sources`` are named beside one.
+    ``explore``: with a specialization for every path of their kernels.
+    """
+    found = _named_jobs(argument, target, lookups, sources)
+    if not explore:
+        return found
+    from transpiler.exploration import explored
+
+    return [explored(job, lookups) for job in found]
+
+
+def _named_jobs(
+    argument: str, target: str | None, lookups: Lookups | None, sources: SourcesFolder | None
+) -> list[OperatorJob]:
     if corpora.is_corpus(argument):
-        return with_target(corpus_jobs(argument, lookups), target)
+        return with_target(corpus_jobs(argument, lookups, sources), target)
     if argument.endswith(".py"):
+        if sources is not None:
+            raise error("E0848", f"`{argument}` is a file and no module of {sources.shown}",
+                        help="--sources is for corpora: translate the file in a run of its own")  # fmt: skip
         return [file_job(Path(argument), target=target, lookups=lookups)]
     raise error("E0270", f"`{argument}` is neither a corpus nor a Python file",
                 help=f"known corpora: {', '.join(corpora.corpus_names())}; or give a path")  # fmt: skip

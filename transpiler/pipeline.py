@@ -16,7 +16,7 @@ from transpiler import passes
 from transpiler.diagnostics import Diagnostic, Span, TranspileError
 from transpiler.emit.abi import EntryAbi
 from transpiler.emit.entry import EmittedEntry, emit_entry
-from transpiler.emit.extras import extra_files
+from transpiler.emit.extras import author_of, extra_files
 from transpiler.emit.inputs import compile_inputs
 from transpiler.emit.render import EmittedModule, emit_operator
 from transpiler.frontend import load_program
@@ -34,17 +34,20 @@ from transpiler.reference.source import SourceTree
 from transpiler.selection import Selection
 from transpiler.sharing import Sharing
 from transpiler.spec import Specialization
-from transpiler.specialize.conditions import alternatives_text
+from transpiler.specialize.conditions import alternatives_text, condition_text
 from transpiler.specialize.kernel import specialize
 from transpiler.translation import (
     KERNEL_FILE,
+    CheckKey,
     CheckPlan,
     EntryPlan,
     FilledHole,
     KernelPlan,
+    LaunchTables,
     OperatorPlan,
     SiteOf,
     Translation,
+    UncoveredPlan,
     holed,
     left_out_text,
     write_lines,
@@ -71,6 +74,8 @@ class _Residual:
 
 def translate(job: OperatorJob, trace: Trace = lambda _stage, _of, _form: None) -> Translation:
     """Translate one operator; raises TranspileError where nothing of it can be translated (E010x, E0201)."""
+    if job.problem is not None:
+        raise TranspileError(job.problem)
     program = load_program(job.path, display=job.display, host_only=job.host_only)
     _known_kernels(program, job)
     trace("hir", job.name, program)
@@ -83,11 +88,14 @@ def translate(job: OperatorJob, trace: Trace = lambda _stage, _of, _form: None) 
     trace("rust", job.name, module.text)
     closures, refusals, lookups = _closures(job)
     kernels = [_kernel_plan(program, job, k, residuals, module, refusals.get(k.name)) for k in job.kernels]
-    files, notes = _files(program, job, module, left_out_text(job.name, holes) if (holes := holed(kernels)) else "")
+    left_out = left_out_text(job.name, holes) if (holes := holed(kernels)) else ""
+    files, notes = _files(program, job, module, left_out)
     kernels = [_noted(kernel, notes, first=index == 0) for index, kernel in enumerate(kernels)]
     lookups.add(program_lookups(job.path, display=job.display))
     plan = _operator_plan(program, job, module, tuple(kernels))
-    return Translation(plan, files, closures, _traces(programs), lookups, _sites(residuals))
+    author = author_of(read_source(job.path, program.modules[program.main].path), module.kernel_abis, program.main)
+    tables = LaunchTables(module.kernel_abis, _paths(job, kernels, residuals, module), left_out, author)
+    return Translation(plan, files, closures, _traces(programs), lookups, _sites(residuals), tables)
 
 
 def _specialized(
@@ -228,8 +236,35 @@ def _kernel_plan(
     closure = "" if refusal else f"reference/{file_stems(k.name for k in job.kernels)[kernel.name]}.closure"
     return KernelPlan(
         name=kernel.name, line=function.span.line, closure=closure, diagnostics=tuple(diagnostics),
-        entries=tuple(entries),
+        entries=tuple(entries), uncovered=_uncovered(kernel, mine),
     )  # fmt: skip
+
+
+def _uncovered(kernel: KernelJob, residuals: Sequence[_Residual]) -> tuple[UncoveredPlan, ...] | None:
+    """What exploration left open, and the paths of which the program has a Hole."""
+    if kernel.uncovered is None:
+        return None
+    found = [UncoveredPlan(condition=one.condition, reason=one.reason) for one in kernel.uncovered]
+    for residual in residuals:
+        if (holes := _holes(residual)) and residual.emitted is not None:
+            condition = condition_text(residual.emitted.conditions)
+            found.append(UncoveredPlan(condition=condition, reason=f"a Hole: {holes[0].message}"))
+    return tuple(dict.fromkeys(found))
+
+
+def _paths(
+    job: OperatorJob, kernels: Sequence[KernelPlan], residuals: Sequence[_Residual], module: EmittedModule
+) -> dict[CheckKey, int]:
+    """Which of its entry's alternatives each check takes."""
+    taken = zip(_programs(residuals), module.entries, module.paths, strict=True)
+    place = {id(program): (name, path) for (program, _), name, path in taken}
+    found: dict[CheckKey, int] = {}
+    for k, kernel in enumerate(kernels):
+        mine = [place[id(r.program)] for r in residuals if r.kernel == kernel.name and id(r.program) in place]
+        for e, entry in enumerate(kernel.entries):
+            paths = [path for name, path in mine if name == entry.name]
+            found |= {CheckKey(job.name, k, e, c): path for c, path in enumerate(paths)}
+    return found
 
 
 def _raised_notes(residuals: Sequence[_Residual]) -> list[Diagnostic]:

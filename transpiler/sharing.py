@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from transpiler.emit.entry import EmittedEntry
-from transpiler.ir.symbolic import evaluate
+from transpiler.ir.symbolic import evaluate, identical
 from transpiler.ir.tir import Condition, Kernel
 from transpiler.ir.types import GENERIC_CLASS
 from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ParamSpec, ScalarSpec, Specialization
@@ -44,7 +44,7 @@ def _holds(condition: Condition, values: Mapping[tuple[Any, ...], Any]) -> bool:
         outcome = evaluate(condition.sym, values)
     except (KeyError, ArithmeticError, TypeError, ValueError):
         return False
-    return type(outcome) is type(condition.outcome) and bool(outcome == condition.outcome)
+    return identical(outcome, condition.outcome)
 
 
 def _key(kernel: str, one: Specialization) -> tuple[Any, ...]:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from transpiler.diagnostics import Diagnostic, Span
-from transpiler.emit.abi import CompileInputs
+from transpiler.emit.abi import CompileInputs, KernelAbi
+from transpiler.emit.author import Author
 from transpiler.identifiers import c_symbol
 from transpiler.inputs import Lookups
 from transpiler.ir.construct import HoleSite
@@ -60,14 +61,25 @@ class EntryPlan(Model):
     checks: tuple[CheckPlan, ...] = ()
 
 
+class UncoveredPlan(Model):
+    """Calls that no entry takes: the condition that they fulfil, in the author's words, and why."""
+
+    condition: str
+    reason: str
+
+
 class KernelPlan(Model):
-    """One kernel; ``closure`` is where its closure lies in the operator's folder, "" when it has none."""
+    """One kernel; ``closure`` is where its closure lies in the operator's folder, "" when it has none.
+
+    ``uncovered`` is what its entries leave open, where its paths were explored (None: they weren't).
+    """
 
     name: str
     line: int
     closure: InnerPath | Literal[""] = ""
     diagnostics: tuple[Diagnostic, ...] = ()
     entries: tuple[EntryPlan, ...] = ()
+    uncovered: tuple[UncoveredPlan, ...] | None = None
 
     @property
     def check_count(self) -> int:
@@ -128,11 +140,35 @@ class SiteOf:
 
 
 @dataclass(frozen=True)
+class CheckKey:
+    """Names one check of a run: operator, then indices of kernel, entry and check in its plan."""
+
+    operator: str
+    kernel: int
+    entry: int
+    check: int
+
+
+@dataclass(frozen=True)
+class LaunchTables:
+    """What the files that choose entries are rendered from.
+
+    ``paths`` says which of its entry's alternatives a check takes, ``left_out`` why the library doesn't have the
+    operator, ``author`` what host code may ask kernels for.
+    """
+
+    abis: tuple[KernelAbi, ...]
+    paths: dict[CheckKey, int]
+    left_out: str
+    author: Author
+
+
+@dataclass(frozen=True)
 class Translation:
     """A translated operator: plan, files by their path in the operator's folder, closures and traces by kernel.
 
-    ``lookups`` is what was read for it and ``sites`` its Holes.  An operator that was read back from its folder has
-    neither traces nor these.
+    ``lookups`` is what was read for it, ``sites`` its Holes and ``tables`` what a launch chooses from.  An operator that
+    was read back from its folder has neither traces nor these.
     """
 
     plan: OperatorPlan
@@ -141,6 +177,7 @@ class Translation:
     traces: dict[str, RuleTrace] = field(default_factory=dict)
     lookups: Lookups = field(default_factory=Lookups, compare=False)
     sites: tuple[SiteOf, ...] = field(default=(), compare=False)
+    tables: LaunchTables | None = field(default=None, compare=False)
 
     @property
     def text(self) -> str:
@@ -158,16 +195,6 @@ class Failure:
     kernels: tuple[tuple[str, tuple[Specialization, ...]], ...] = ()
     """What the manifest asked for: each is a check with the verdict ``error``."""
     target: str = ""
-
-
-@dataclass(frozen=True)
-class CheckKey:
-    """Names one check of a run: operator, then indices of kernel, entry and check in its plan."""
-
-    operator: str
-    kernel: int
-    entry: int
-    check: int
 
 
 def check_keys(plan: OperatorPlan) -> list[CheckKey]:

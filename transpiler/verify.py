@@ -108,6 +108,29 @@ def _flat_sizes(p: ParamSpec) -> tuple[int, int]:
             return 0, 0
 
 
+def promises(spec: Specialization) -> tuple[frozenset[str], ...]:
+    """What a specialization promises of the reference's flat parameters, as predicates of Tile IR.
+
+    An array is its pointer (divisors in bytes), its sizes and its strides (in elements); a size is at least 0.
+    """
+    out: list[frozenset[str]] = []
+    for p in spec.params.values():
+        if isinstance(p, ArraySpec):
+            sizes = zip(p.shape_constant, p.shape_divisible_by, (0,) * p.ndim, strict=True)
+            strides = zip(p.stride_constant, p.stride_divisible_by, p.stride_lower_bound_incl, strict=True)
+            out += [frozenset((f"div_by<{p.base_addr_divisible_by}>",))]
+            out += [_of_integer(*known) for known in (*sizes, *strides)]
+        else:
+            out += [frozenset()] * _flat_sizes(p)[1]
+    return tuple(out)
+
+
+def _of_integer(value: int | None, divisor: int, least: int | None) -> frozenset[str]:
+    if value is not None:
+        return frozenset((f"bounded<{value},{value}>", f"div_by<{abs(value)}>"))
+    return frozenset((f"div_by<{divisor}>", *(() if least is None else (f"bounded<{least},?>",))))
+
+
 class Judge:
     """Does checks one after another; keeps the reference's worker, parsed modules and disassemblies."""
 
@@ -119,7 +142,7 @@ class Judge:
         self._execute = execute
         self._modules: dict[str, _rust.Module] = {}
         self._entries: dict[bytes, Entry] = {}
-        self._comparisons: dict[tuple[bytes, bytes, tuple[int, ...] | None, str], Comparison] = {}
+        self._comparisons: dict[tuple[object, ...], Comparison] = {}
 
     def close(self) -> None:
         """End the reference's worker."""
@@ -263,10 +286,11 @@ class Judge:
         """
         from transpiler.tileir.selfcheck import checked_comparison
 
-        key = (_digest(reference), _digest(ours), mapping, task.target)
+        promised = promises(task.specialization)
+        key = (_digest(reference), _digest(ours), mapping, promised, task.target)
         if key not in self._comparisons:
             sides = self._entry(reference), self._entry(ours)
-            checked = checked_comparison(*sides, target=task.target, parameter_map=mapping)
+            checked = checked_comparison(*sides, target=task.target, parameter_map=mapping, promises=promised)
             for equal, side in ((checked.reference, "reference"), (checked.ours, "translation")):
                 if not equal:
                     message = f"the judge doesn't find the {side} equal to itself, so its verdict would mean nothing"
@@ -376,7 +400,7 @@ def _located(reference: bytes, ours: bytes, mapping: tuple[int, ...] | None, tas
     from transpiler.tileir import compare
 
     sides = _parse(reference, debug=True), _parse(ours, debug=True)
-    return compare(*sides, target=task.target, parameter_map=mapping)
+    return compare(*sides, target=task.target, parameter_map=mapping, promises=promises(task.specialization))
 
 
 def _compile_error(why: str, line: int, column: int, rust: RustText) -> Diagnostic:

@@ -57,6 +57,7 @@ def main() -> None:
     shutil.copytree(HERE / "own", out / "own", dirs_exist_ok=True)
     (out / "env.sh").write_text(ENV, encoding="utf-8")
     (out / "versions.json").write_text(json.dumps(versions()), encoding="utf-8")
+    (out / "commit").write_text(commit(), encoding="utf-8")
     pack_kernels(options.folder, out / "kernels")
     pack_site(out / "site")
     if options.tests is not None:
@@ -73,6 +74,12 @@ def versions() -> dict[str, str]:
     """Return the versions that the kernels were made with."""
     wanted = ("cutile-transpiler", "nvidia-cuda-tileiras", "cutile", "cutile-compiler")
     return {name: version for name, version in toolkit.versions().items() if name in wanted}
+
+
+def commit() -> str:
+    """Return the commit that the kernels were made at, "-dirty" if something else was there, too."""
+    described = ["git", "-C", str(HERE), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    return subprocess.run(described, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
 
 
 def pack_kernels(folder: Path, out: Path) -> None:

@@ -19,7 +19,7 @@ from transpiler.tileir import compare, parse_entry
 from transpiler.tileir.compare import Comparison
 from transpiler.toolkit import disassemble
 from transpiler.translation import check_keys
-from transpiler.verify import CheckTask, Judge, parameter_map, rust_text, tasks_of
+from transpiler.verify import CheckTask, Judge, parameter_map, promises, rust_text, tasks_of
 
 Found = Literal["graph", "facts and hints", "nothing"]
 Executed = Literal["found", "agrees", "not executed"]
@@ -127,7 +127,8 @@ class Bench:
         return self._judge.compile(replace(self._rust, text=program.text), program.inputs, self.task.target)
 
     def _compare(self, tile_ir: str) -> Comparison:
-        return compare(self._reference, parse_entry(tile_ir), target=self.task.target, parameter_map=self._mapping)
+        return compare(self._reference, parse_entry(tile_ir), target=self.task.target, parameter_map=self._mapping,
+                       promises=promises(self.spec))  # fmt: skip
 
     def _equivalent(self, bytecode: bytes, comparison: Comparison, untouched: Comparison) -> str:
         """Why a mutant that nobody tells from the reference is none, "" if it isn't."""

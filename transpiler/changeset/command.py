@@ -12,12 +12,15 @@ from transpiler.batch import Options, Results, run_jobs
 from transpiler.changeset import layout, summary
 from transpiler.changeset.checkout import Changed, Checkout, Edit
 from transpiler.changeset.test_backends import add_backend
+from transpiler.corpora import load_corpus
 from transpiler.diagnostics import TranspileError, error
-from transpiler.jobs import OperatorJob, corpus_jobs
+from transpiler.jobs import OperatorJob, job_in_sources
 from transpiler.report import assemble
 from transpiler.report.model import exit_status
-from transpiler.report.output import complain, source_cache, write_whole
+from transpiler.report.output import ALWAYS_SAID, complain, source_cache, write_whole
 from transpiler.report.terminal import progress
+from transpiler.sources import SourcesFolder, sources_folder
+from transpiler.translation import check_keys, place_of
 
 CORPUS = "tilegym-tests"
 
@@ -32,13 +35,17 @@ def changeset(
     workers: int,
     verify: bool,
 ) -> int:
-    """Write operators into a checkout, prove them, write the patch and the evidence; returns the exit status."""
+    """Write operators of a checkout into it, prove them, write the patch and the evidence; returns the exit status.
+
+    Kernels, constants, helpers and host code are the checkout's own, whatever is installed.
+    """
     checkout = _checkout(into)
-    jobs = _jobs(operators)
+    jobs = _jobs(operators, sources_folder(into))
     with progress(sum(job.check_count for job in jobs), "checks") as advance:
         results = run_jobs(jobs, Options(workers=workers, verify=verify), advance)
     for failed in results.failures.values():
         raise TranspileError(failed.diagnostic)
+    _refuse_others(results)
     changed, ours = write(results, checkout)
     if patch is not None:
         write_whole(patch, checkout.patch(ours))
@@ -46,7 +53,9 @@ def changeset(
         write_evidence(results, evidence, _figures(figures))
     report = assemble.report(results, seconds=0.0)
     places = source_cache({job.name: job.path for job in jobs}, report)
-    complain((d for d in assemble.diagnostics(results) if d.severity == "error"), places)
+    found = assemble.diagnostics(results)
+    complain((d for d in found if d.code in ALWAYS_SAID), places)
+    complain((d for d in found if d.severity == "error"), places)
     said = [*summary.operators(report, operators), *summary.files(into, changed)]
     print("\n".join([*said, *([f"wrote {patch.as_posix()}"] if patch is not None else [])]))
     return exit_status(report)
@@ -60,13 +69,32 @@ def _checkout(root: Path) -> Checkout:
     return Checkout(root)
 
 
-def _jobs(operators: Sequence[str]) -> list[OperatorJob]:
-    """The jobs of operators, and of the ports that they replace."""
-    known = {job.name: job for job in corpus_jobs(CORPUS)}
+def _jobs(operators: Sequence[str], sources: SourcesFolder) -> list[OperatorJob]:
+    """The jobs of operators, and of the ports that they replace, as the checkout has them (its first problem)."""
+    wanted = {*operators, *layout.REPLACED}
+    corpus = load_corpus(CORPUS, sources=sources)
+    known = {operator.name: operator for operator in corpus.operators}
     unknown = [name for name in operators if name not in known]
     if unknown:
         raise error("E0843", f"there is no operator `{unknown[0]}`", help=f"there are {', '.join(sorted(known))}")
-    return [known[name] for name in sorted({*operators, *layout.REPLACED})]
+    jobs = [job_in_sources(known[name], corpus.target, None) for name in sorted(wanted)]
+    for job in jobs:
+        if job.problem is not None:
+            raise TranspileError(job.problem)
+    return jobs
+
+
+def _refuse_others(results: Results) -> None:
+    """Raise E0849, before anything is written, where a kernel was found to be another one than the checkout's."""
+    for _, translation in sorted(results.translations.items()):
+        plan = translation.plan
+        for key in check_keys(plan):
+            if key in results.checks and results.checks[key].verdict == "differs":
+                kernel = plan.kernels[key.kernel]
+                one = kernel.entries[key.entry].checks[key.check].specialization
+                raise error("E0849", f"`{kernel.name}` of `{plan.name}` [{one.name}] was translated to another "
+                            "program: nothing was written", place_of(plan, kernel),
+                            help="leave the operator out, and please report it")  # fmt: skip
 
 
 def write(results: Results, checkout: Checkout) -> tuple[Changed, list[str]]:
@@ -107,7 +135,6 @@ def _figures(path: Path | None) -> dict[str, Any]:
 
 def write_evidence(results: Results, folder: Path, figures: Mapping[str, Any] | None = None) -> None:
     """Write a folder for each operator: both sides' Tile IR of each check, what the comparison said, measured times."""
-    from transpiler.translation import check_keys
     from transpiler.verify import Judge, rust_text, tasks_of
 
     report = {o.name: o for o in assemble.report(results, seconds=0.0).operators}

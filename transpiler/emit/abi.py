@@ -15,11 +15,13 @@ class Generic:
 
     ``value`` is the expression that the launcher (and the check) evaluates: a "dtype" leaf for a
     type, an expression over constants for a size, a "dim" leaf (-1 when dynamic) for a static dim.
+    ``no_bool``: the entry was made for an int, and a bool of the same value would be another program.
     """
 
     name: str
     kind: Literal["type", "i32", "bool"]
     value: Sym
+    no_bool: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class EntryAbi:
     """One Rust entry and when it is taken: all ``conditions`` hold, and all of an alternative if there are any.
 
     (Specializations that end in the same text are one entry: each way to get there is an alternative.)
+    ``body`` is a digest of the text with all sizes of array types dynamic: entries that agree in it are one program for
+    calls whose sizes both have a place for.
     """
 
     name: str
@@ -51,6 +55,7 @@ class EntryAbi:
     generics: tuple[Generic, ...]
     arguments: tuple[Argument, ...]
     alternatives: tuple[tuple[Condition, ...], ...] = ()
+    body: str = ""
 
 
 @dataclass(frozen=True)

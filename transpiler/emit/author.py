@@ -15,6 +15,13 @@ class Function(NamedTuple):
     signature: str = ""
 
 
+class Author(NamedTuple):
+    """The author's functions of a module's kernels, and the module's dotted name."""
+
+    functions: dict[str, Function] = {}  # noqa: RUF012 (never changed)
+    origin: str = ""
+
+
 def author_functions(source_text: str, kernels: Collection[str]) -> dict[str, Function]:
     """Find the functions of kernels in a module: decorated, or passed to ``ct.kernel`` under another name."""
     module = ast.parse(source_text)

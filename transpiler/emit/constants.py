@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from transpiler.emit.generics import Generics
 from transpiler.ir import rust
-from transpiler.ir.numbers import bits
-from transpiler.ir.symbolic import Sym
+from transpiler.ir.numbers import bits, float32_bits
+from transpiler.ir.symbolic import Sym, apply
 from transpiler.ir.tir import Op
 from transpiler.ir.types import DType, TileTy
 
@@ -31,12 +31,22 @@ def constant(op: Op, generics: Generics) -> Constant | None:
     value, sym = op.attrs["value"], op.attrs["sym"]
     if ty.dtype.is_int and generics.is_symbolic(sym):
         return _symbolic(value, sym, ty, generics)
+    if ty.dtype.name == "float32" and generics.is_symbolic(sym):
+        return _symbolic_float(sym, float(value), ty, generics)
     shape = rust.shape(generics.dims(ty.shape))
     if ty.dtype.category == "bool":
         return _typed("splat_bool", str(int(value)), shape, bool(ty.shape))
     if ty.dtype.is_int:
         return _integer(_signed(int(value), ty.dtype), ty, shape)
     return _float(float(value), ty, shape, generics.is_generic(ty.dtype))
+
+
+def generic_name(op: Op, generics: Generics) -> str:
+    """What a constant that parameters decide is called as a variable: as its const generic."""
+    sym, value = op.attrs["sym"], op.attrs["value"]
+    if isinstance(value, float):
+        return generics.derived_name(sym).lower()
+    return generics.const(sym, value).lower()
 
 
 def literalized(op: Op, generics: Generics) -> bool:
@@ -49,8 +59,16 @@ def literalized(op: Op, generics: Generics) -> bool:
 def _symbolic(value: int, sym: Sym, ty: TileTy, generics: Generics) -> Constant | None:
     if ty.dtype.name != "int32":
         return _integer(_signed(int(value), ty.dtype), ty, rust.shape(generics.dims(ty.shape)))
-    name = rust.Text(generics.const(sym, value))
-    scalar = rust.call("to_tile", name)
+    return _splat(rust.call("to_tile", rust.Text(generics.const(sym, value))), ty, generics)
+
+
+def _symbolic_float(sym: Sym, value: float, ty: TileTy, generics: Generics) -> Constant:
+    """A float32 that parameters decide: its bits are the const generic, since cutile 0.5 has none of floats."""
+    name = generics.const(apply("f32_bits", sym), float32_bits(value))
+    return _splat(rust.call("f32_from_bits", rust.Text(name)), ty, generics)
+
+
+def _splat(scalar: rust.Expr, ty: TileTy, generics: Generics) -> Constant:
     if not ty.shape:
         return Constant(scalar, True)
     ones = rust.shape(("1",) * len(ty.shape))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,6 +24,7 @@ from transpiler.ir.types import DType
 from transpiler.select import TABLE, Table
 from transpiler.select.declarations import DECLARATIONS
 
+_FUNCTION_SIZE = r"A\d+"  # a size of an array that a function takes
 _SUPPORTED_SCALARS = ("bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
                       "bfloat16", "float32", "float64")  # fmt: skip
 
@@ -50,7 +53,16 @@ class EmittedEntry:
 
     def abi(self, name: str) -> EntryAbi:
         """The entry's ABI under a name."""
-        return EntryAbi(name, self.conditions, self.generics, self.arguments)
+        return EntryAbi(name, self.conditions, self.generics, self.arguments, body=self._body())
+
+    def _body(self) -> str:
+        """A digest of the text with all sizes of array types dynamic."""
+        names = [g.name for g in self.generics if g.value.op == "dim"]
+        sizes = rf"\b(?:{'|'.join([*names, _FUNCTION_SIZE])})\b"
+        text = re.sub(rf"\n{sizes}: .*", "", self.key)
+        text = re.sub(rf"const {sizes}: i32(, )?", "", " ".join(text.split()))
+        text = re.sub(r"(@\w+)::<[^()]*>(?=\()", r"\1", re.sub(sizes, "-1", text))  # the types of results are written
+        return hashlib.sha256(re.sub(r"[ ,]+(?=[>)])|(?<=[<(=]) +", "", text).encode()).hexdigest()
 
 
 def emit_entry(

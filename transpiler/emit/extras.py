@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from transpiler.diagnostics import Diagnostic, TranspileError
 from transpiler.emit.abi import KernelAbi
-from transpiler.emit.author import author_functions
+from transpiler.emit.author import Author, author_functions
 from transpiler.emit.bindings import render_bindings
 from transpiler.emit.crate import render_crate_files, render_operator_modules
 from transpiler.emit.ffi import check_kernel, render_ffi
@@ -33,6 +33,28 @@ def extra_files(
     source module's dotted name. A kernel that can't be called through the C interface is left out; the host module
     goes on launching it with cuda.tile.
     """
+    able, diagnostics = _able(abis)
+    files = launch_files(operator, abis, module, left_out, author_of(source_text, abis, origin))
+    files["host.py"] = render_host(source_text, {abi.kernel for abi in able}, package=package, source=source)
+    return ExtraFiles(render_operator_modules(operator) | files, tuple(diagnostics))
+
+
+def author_of(source_text: str, abis: Sequence[KernelAbi], origin: str) -> Author:
+    """Return what host code may ask the kernels of a module for that their ABI doesn't have."""
+    return Author(author_functions(source_text, {abi.kernel for abi in abis}), origin)
+
+
+def launch_files(
+    operator: str, abis: Sequence[KernelAbi], module: str, left_out: str, author: Author
+) -> dict[str, str]:  # fmt: skip
+    """Render what says which entry a launch takes: an operator's ffi.rs and ``_bindings.py``."""
+    able, _ = _able(abis)
+    bindings = render_bindings(operator, able, left_out, author.functions, author.origin)
+    return {"ffi.rs": render_ffi(operator, able, module), "_bindings.py": bindings}
+
+
+def _able(abis: Sequence[KernelAbi]) -> tuple[list[KernelAbi], list[Diagnostic]]:
+    """The kernels that can be called through the C interface, and why others can't be."""
     able: list[KernelAbi] = []
     diagnostics: list[Diagnostic] = []
     for abi in abis:
@@ -41,13 +63,7 @@ def extra_files(
             able.append(abi)
         except TranspileError as refusal:
             diagnostics.append(refusal.diagnostic)
-    kernels = {abi.kernel for abi in able}
-    files = {
-        "ffi.rs": render_ffi(operator, able, module),
-        "_bindings.py": render_bindings(operator, able, left_out, author_functions(source_text, kernels), origin),
-        "host.py": render_host(source_text, kernels, package=package, source=source),
-    }
-    return ExtraFiles(render_operator_modules(operator) | files, tuple(diagnostics))
+    return able, diagnostics
 
 
 def render_extra_files(
@@ -58,4 +74,4 @@ def render_extra_files(
     return extra_files(operator, abis, source_text, module=module, package=package, source=source, origin=origin).files
 
 
-__all__ = ["ExtraFiles", "extra_files", "render_crate_files", "render_extra_files"]
+__all__ = ["ExtraFiles", "author_of", "extra_files", "launch_files", "render_crate_files", "render_extra_files"]

@@ -11,11 +11,11 @@ from transpiler.emit.abi import Argument, EntryAbi, Generic, KernelAbi
 from transpiler.emit.format import rustfmt
 from transpiler.emit.naming import unique, upper
 from transpiler.emit.render import render_template
-from transpiler.emit.rust_values import Scope, conjunction, necessary, to_rust
+from transpiler.emit.rust_values import Scope, conjunction, to_rust
 from transpiler.ir.symbolic import Sym
 from transpiler.ir.tir import Condition
 from transpiler.ir.types import DTYPE_TABLE, GENERIC_CLASS
-from transpiler.specialize.conditions import condition_text
+from transpiler.specialize.conditions import condition_text, necessary
 
 _TENSOR = re.compile(r"^&\s*Tensor\s*<\s*(\w+)\s*,\s*\{\s*\[(.*)\]\s*\}\s*>$")
 # Rust name of an element type -> variant of the support crate's DType.
@@ -80,7 +80,9 @@ def _opt_levels(hint: Any) -> str:
 def _uses(kernels: Sequence[dict[str, Any]]) -> list[str]:
     """Name what of the support module the tables use."""
     text = " ".join(str(kernel["entries"]) for kernel in kernels)
-    functions = [name for name in ("dtype", "flag", "size") if re.search(rf"\b(?<![.:]){name}\(", text)]
+    functions = [
+        name for name in ("count", "dtype", "extent", "flag", "size") if re.search(rf"\b(?<![.:]){name}\(", text)
+    ]
     lines = [f"use crate::support::choose::{{{', '.join(functions)}}};"] if functions else []
     if "py::" in text:
         lines.append("use crate::support::py;")
@@ -142,7 +144,8 @@ def _generic(generic: Generic, scope: Scope) -> str:
             value = scope.closure([generic.value], lambda leaf: f"dtype({to_rust(generic.value, leaf)})")
             return f'Generic::Type("{generic.name}", &[{known}], {value})'
         case "i32":
-            value = scope.closure([generic.value], lambda leaf: f"size({to_rust(generic.value, leaf)})")
+            read = "extent" if generic.value.op == "dim" else "count" if generic.no_bool else "size"
+            value = scope.closure([generic.value], lambda leaf: f"{read}({to_rust(generic.value, leaf)})")
             return f'Generic::Size("{generic.name}", {value})'
         case "bool":
             value = scope.closure([generic.value], lambda leaf: f"flag({to_rust(generic.value, leaf)})")

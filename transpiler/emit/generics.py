@@ -60,10 +60,19 @@ class Generics:
             base = upper(str(sym.args[0]))
             taken = set(self._consts.values()) | set(self._elements.values())
         else:
-            base = upper(self.kernel.const_names[sym]) if sym in self.kernel.const_names else describe(sym)
+            base = self.derived_name(sym)
             taken = set(self._consts.values()) | set(self._elements.values()) | set(self._params)
         # cutile 0.5 mistakes a size called E for the element type of its own pointer functions
         return unique(base, taken | set(self._dims.values()) | {"E"})
+
+    def derived_name(self, sym: Sym) -> str:
+        """The author's name of what is computed from constants, else what it is."""
+        if sym.op == "f32_bits":
+            inner = self.derived_name(self.canonical(sym.args[0]))
+            return f"{inner}_BITS"
+        if sym.op == "round_to":
+            return self.derived_name(self.canonical(sym.args[0]))
+        return upper(self.kernel.const_names[sym]) if sym in self.kernel.const_names else describe(sym)
 
     def dims(self, shape: Shape) -> tuple[str, ...]:
         """A shape's dimensions as Rust text."""

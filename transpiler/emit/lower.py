@@ -148,7 +148,7 @@ class Lowering:
         """The name that a value goes by, if it has one."""
         e = self.bound.get(v)
         if v.op is not None and v.op.opcode == "constant" and self.generics.is_symbolic(v.op.attrs["sym"]):
-            return self.generics.const(v.op.attrs["sym"], v.op.attrs["value"]).lower()
+            return constants.generic_name(v.op, self.generics)
         held = next((p for p in self.pending if p.value is v), None)
         if held is not None and held.op.opcode in ("reshape", "broadcast", "convert"):
             return self.default_hint(held.op)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container
 
 from transpiler.identifiers import KEYWORDS, snake
@@ -47,7 +48,7 @@ def unique(base: str, taken: Container[str]) -> str:
 def describe(sym: Sym) -> str:
     """A const generic's name for a derived expression that the author gave no name."""
     if sym.op == "lit":
-        return str(sym.args[0]).replace("-", "MINUS_")
+        return re.sub(r"\W", "_", str(sym.args[0]).replace("-", "MINUS_"))
     if sym.op == "param":
         return upper(str(sym.args[0]))
     if sym.op in ("dim", "stride"):

@@ -11,7 +11,7 @@ from typing import Literal
 import jinja2
 
 from transpiler.diagnostics import NO_SPAN, Diagnostic, Span
-from transpiler.emit.abi import Argument, EntryAbi, KernelAbi
+from transpiler.emit.abi import Argument, EntryAbi, Generic, KernelAbi
 from transpiler.emit.entry import EmittedEntry
 from transpiler.emit.format import formatted
 from transpiler.emit.naming import LAUNCHERS, function_name, snake, unique
@@ -24,6 +24,7 @@ from transpiler.ir.tir import Condition, Kernel
 from transpiler.resources import templates_dir
 from transpiler.select import SURFACE
 from transpiler.select.declarations import DECLARATIONS, used
+from transpiler.specialize.conditions import bare
 
 _MARK = "// @@body@@"
 
@@ -32,7 +33,8 @@ _MARK = "// @@body@@"
 class EmittedModule:
     """kernel.rs: its text, the module's name, the Python place of each line, and the kernels' ABIs.
 
-    ``entries`` has, for each residual program given, the name of the entry that serves it.
+    ``entries`` has, for each residual program given, the name of the entry that serves it, ``paths`` which of that
+    entry's alternatives is the program's.
     """
 
     text: str
@@ -40,6 +42,7 @@ class EmittedModule:
     line_map: dict[int, Span]
     kernel_abis: tuple[KernelAbi, ...]
     entries: tuple[str, ...]
+    paths: tuple[int, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
@@ -70,12 +73,14 @@ def emit_operator(operator: str, programs: Sequence[tuple[Kernel, EmittedEntry]]
         module,
         {i: line.span for i, line in enumerate(lines, 1) if line.span != NO_SPAN},
         tuple(_kernel_abi(operator, g) for g in groups),
-        tuple(groups[g].names[e] for g, e in places),
+        tuple(groups[g].names[e] for g, e, _ in places),
+        tuple(path for _, _, path in places),
         tuple(dict.fromkeys(d for _, e in programs for d in e.diagnostics)),
     )
 
 
-def _group(programs: Sequence[tuple[Kernel, EmittedEntry]]) -> tuple[list[_Group], list[tuple[int, int]]]:
+def _group(programs: Sequence[tuple[Kernel, EmittedEntry]]) -> tuple[list[_Group], list[tuple[int, int, int]]]:
+    """The entries of each kernel, and for each program its group, entry and path."""
     groups: dict[str, _Group] = {}
     places = []
     for kernel, entry in programs:
@@ -87,7 +92,8 @@ def _group(programs: Sequence[tuple[Kernel, EmittedEntry]]) -> tuple[list[_Group
             group.paths.append([])
         if entry.conditions not in group.paths[known]:
             group.paths[known].append(entry.conditions)
-        places.append((list(groups).index(kernel.name), known))
+        path = group.paths[known].index(entry.conditions)
+        places.append((list(groups).index(kernel.name), known, path))
     return list(groups.values()), places
 
 
@@ -149,7 +155,7 @@ def _variant(group: _Group, entry: EmittedEntry) -> tuple[str, ...]:
 
 def condition_text(c: Condition) -> str:
     """A condition as Python."""
-    text = to_python(c.sym)
+    text = to_python(bare(c.sym) if isinstance(c.outcome, bool) else c.sym)
     if c.outcome is True:
         return f"`{text}`"
     return f"`not ({text})`" if c.outcome is False else f"`{text} == {c.outcome!r}`"
@@ -194,14 +200,20 @@ def _kernel_abi(operator: str, group: _Group) -> KernelAbi:
     kernel = group.kernel
     metadata, ranks = _metadata_leaves(group), _differing_ranks(group)
     entries = []
+    either = {c.sym for paths in group.paths for path in paths for c in path if c.sym.op == "is_bool" and c.outcome}
     for name, entry, paths in zip(group.names, group.entries, group.paths, strict=True):
         of_rank = [Condition(sym, use.rank) for sym in ranks if (use := entry.arrays.get(sym.args[0])) is not None]
         full = [(*of_rank, *path, *_missing(path, entry, metadata)) for path in paths]
         common = tuple(c for c in full[0] if all(c in path for path in full))
         abi = entry.abi(name)
+        generics = tuple(_said_by_type(generic, common, either) for generic in abi.generics)
+        said = {Sym("is_bool", (generic.value,)) for generic in generics if generic.no_bool}
+        common, full = _without(common, said), [_without(path, said) for path in full]
         arguments = tuple(_with_dynamic_strides(argument, entry, metadata) for argument in abi.arguments)
         alternatives = tuple(full) if len(full) > 1 else ()
-        entries.append(replace(abi, conditions=common, alternatives=alternatives, arguments=arguments))
+        entries.append(replace(
+            abi, conditions=common, alternatives=alternatives, generics=generics, arguments=arguments
+        ))  # fmt: skip
     return KernelAbi(
         operator,
         kernel.name,
@@ -210,6 +222,16 @@ def _kernel_abi(operator: str, group: _Group) -> KernelAbi:
         tuple(entries),
         kernel.hints,
     )
+
+
+def _said_by_type(generic: Generic, common: Sequence[Condition], either: set[Sym]) -> Generic:
+    """Let a size say that its constant is no bool, where no entry of the kernel is for a bool."""
+    said = Condition(Sym("is_bool", (generic.value,)), False)
+    return replace(generic, no_bool=generic.kind == "i32" and said in common and said.sym not in either)
+
+
+def _without(conditions: Sequence[Condition], syms: set[Sym]) -> tuple[Condition, ...]:
+    return tuple(c for c in conditions if c.sym not in syms)
 
 
 def _role(kernel: Kernel, name: str) -> Literal["array", "scalar", "constant"]:

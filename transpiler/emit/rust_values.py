@@ -15,6 +15,7 @@ from transpiler.emit.naming import snake, unique
 from transpiler.ir.rust_text import literal
 from transpiler.ir.symbolic import LEAVES, OPERATORS, Sym, leaves_of
 from transpiler.ir.tir import Condition
+from transpiler.specialize.conditions import DECISIONS
 
 Leaf = Callable[[Sym], str]
 """Writes a leaf of an expression."""
@@ -23,7 +24,6 @@ _INTEGERS = range(-(2**127), 2**127)
 # Operators whose Rust function has another name (Rust's keywords, or clearer beside others).
 _FUNCTIONS = {"mod": "modulo", "or_": "bit_or", "xor": "bit_xor", "and_": "bit_and", "where": "choose"}
 _OF_SLICES = frozenset({"min", "max"})
-_DECISIONS = frozenset({"or", "and", "not", "eq", "ne", "lt", "le", "gt", "ge", "in", "bool"})
 
 
 def to_rust(sym: Sym, leaf: Leaf) -> str:
@@ -84,16 +84,9 @@ def _wrapped(item: Sym, leaf: Leaf) -> str:
 def condition(one: Condition, leaf: Leaf) -> str:
     """Write a decision as a Rust ``bool``."""
     text = to_rust(one.sym, leaf)
-    if isinstance(one.outcome, bool) and one.sym.op in _DECISIONS:
+    if isinstance(one.outcome, bool) and one.sym.op in DECISIONS:
         return f"py::{'holds' if one.outcome else 'fails'}({text})"
     return f"py::same({text}, {_literal(one.outcome)})"
-
-
-def necessary(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
-    """Leave out what follows from the others: decisions over leaves that have one value only."""
-    known = tuple(dict.fromkeys(conditions))
-    pinned = {c.sym for c in known if c.sym.op in LEAVES}
-    return tuple(c for c in known if c.sym in pinned or not pinned.issuperset(leaves_of(c.sym)))
 
 
 def conjunction(conditions: Sequence[Condition], leaf: Leaf) -> str:
@@ -123,7 +116,7 @@ class Scope:
                 return f"call.constant({index})"
             case "dtype", "scalar":
                 return f"call.scalar_dtype({index})"
-            case (("dtype" | "rank" | "itemsize" | "dim" | "stride"), "array"):
+            case (("dtype" | "rank" | "itemsize" | "dim" | "stride" | "overlaps"), "array"):
                 return f"call.{leaf.op}({index}{axis})"
             case "div", "array":
                 what = str(leaf.args[1])

@@ -81,6 +81,12 @@ def bits(value: float, dtype: str) -> int:
     return int(np.asarray(_small(dtype)(value)).view(np.uint8)) & ((1 << DType(dtype).bits) - 1)
 
 
+def float32_bits(value: float) -> int:
+    """The bits of a float as a float32, as a signed integer; every NaN is the one that Python writes."""
+    single = math.nan if math.isnan(value) else rounded(value, "float32")
+    return int(struct.unpack("<i", struct.pack("<f", single))[0])
+
+
 _WORDS = {"float16": ("<H", "<e"), "float32": ("<I", "<f"), "float64": ("<Q", "<d")}
 
 

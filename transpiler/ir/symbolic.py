@@ -23,7 +23,7 @@ class Sym:
     constant parameter's name), "dtype" (an array's or scalar's name: its dtype's name), "dim" or
     "stride" (array, axis: the value baked in, None where dynamic), "rank" (array), "div" (array,
     "ptr" | "dim" | "stride", axis: a divisor known of it; of a list of arrays: of its elements),
-    "itemsize" (array: bytes an element).
+    "itemsize" (array: bytes an element), "overlaps" (array: whether elements of it may share memory).
     """
 
     op: str
@@ -64,6 +64,25 @@ def _shifted(a: Any, b: Any) -> Any:
     return a << b
 
 
+def _round_to(x: Any, dtype: str) -> float:
+    from transpiler.ir.numbers import rounded  # it needs types, whose dimensions are symbolic
+
+    return rounded(_a_float(x), dtype)
+
+
+def _f32_bits(x: Any) -> int:
+    """The bits of a float as a float32, as a signed integer."""
+    from transpiler.ir.numbers import float32_bits
+
+    return float32_bits(_a_float(x))
+
+
+def _a_float(x: Any) -> float:
+    if type(x) is not float:  # an integer or a bool is another program: cuda.tile types it differently
+        raise TypeError(f"{x!r} isn't a float")
+    return x
+
+
 # operator -> (Python function, Python text, binding strength of the text; 0 for a call)
 OPERATORS: dict[str, tuple[Any, str, int]] = {
     "or": (lambda a, b: a or b, "{} or {}", 1),
@@ -97,6 +116,7 @@ OPERATORS: dict[str, tuple[Any, str, int]] = {
     "int": (int, "int({})", 0),
     "float": (float, "float({})", 0),
     "bool": (bool, "bool({})", 0),
+    "is_bool": (lambda a: isinstance(a, bool), "type({}) is bool", 4),
     "sqrt": (math.sqrt, "sqrt({})", 0),
     "exp": (math.exp, "exp({})", 0),
     "log": (math.log, "log({})", 0),
@@ -105,9 +125,11 @@ OPERATORS: dict[str, tuple[Any, str, int]] = {
     "gcd": (math.gcd, "gcd({}, {})", 0),
     "pow2_divisor": (lambda n: min(n & -n, 1024), "pow2_divisor({})", 0),
     "next_power_of_2": (_next_power_of_2, "next_power_of_2({})", 0),
+    "round_to": (_round_to, "round_to({}, {})", 0),
+    "f32_bits": (_f32_bits, "f32_bits({})", 0),
     "where": (lambda c, a, b: a if c else b, "({1} if {0} else {2})", 0),
 }
-LEAVES = ("lit", "param", "dtype", "dim", "stride", "rank", "div", "itemsize")
+LEAVES = ("lit", "param", "dtype", "dim", "stride", "rank", "div", "itemsize", "overlaps")
 
 
 _RIGHT_IDENTITIES = (("add", 0), ("sub", 0), ("mul", 1), ("floordiv", 1), ("cdiv", 1))
@@ -142,6 +164,36 @@ def evaluate(sym: Sym, leaves: Mapping[tuple[Any, ...], Any]) -> Any:
     return OPERATORS[sym.op][0](*(evaluate(a, leaves) for a in sym.args))
 
 
+def identical(a: Any, b: Any) -> bool:
+    """Whether two constants are one to the compiler: type and value, floats bit by bit, all NaNs alike."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, float):
+        return (a == b and math.copysign(1.0, a) == math.copysign(1.0, b)) or (a != a and b != b)
+    return bool(a == b)
+
+
+_BOOLS = ("not", "eq", "ne", "lt", "le", "gt", "ge", "in", "bool", "is_bool")
+_EITHER = ("or", "and", "or_", "xor", "and_", "where", "min", "max")
+
+
+def is_bool(sym: Sym) -> bool | None:
+    """Whether an expression is a bool whatever its leaves are; None where that depends on them."""
+    if sym.op in _BOOLS or sym.op == "overlaps":
+        return True
+    if sym.op == "param":
+        return None
+    if sym.op in _EITHER:
+        said = {is_bool(arg) for arg in (sym.args[1:] if sym.op == "where" else sym.args)}
+        return said.pop() if len(said) == 1 else None
+    return sym.op == "lit" and isinstance(sym.args[0], bool)
+
+
+def truth(sym: Sym) -> Sym:
+    """The expression that is true where ``sym`` counts as true."""
+    return sym if is_bool(sym) else apply("bool", sym)
+
+
 def leaves_of(sym: Sym) -> tuple[Sym, ...]:
     """The non-literal leaves, in order of first use."""
     if sym.op in LEAVES:
@@ -163,6 +215,8 @@ def _leaf_text(sym: Sym) -> str:
             return f"{sym.args[0]}.shape[{sym.args[1]}]"
         case "itemsize":
             return f"itemsize({sym.args[0]})"
+        case "overlaps":
+            return f"overlaps({sym.args[0]})"
         case "div":
             return f"div({', '.join(map(str, sym.args))})"
         case _:

@@ -61,7 +61,7 @@ from typing import Any
 
 from transpiler.diagnostics import NO_SPAN, Diagnostic, Span
 from transpiler.ir.construct import FilledSite, HoleSite
-from transpiler.ir.symbolic import Sym
+from transpiler.ir.symbolic import Sym, identical
 from transpiler.ir.trace import RuleTrace
 from transpiler.ir.types import DType, Type
 
@@ -202,13 +202,28 @@ class Block:
     ops: list[Op] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Condition:
-    """A decision taken on the way: ``sym`` evaluated to ``outcome`` (printed as a path condition)."""
+    """A decision taken on the way: ``sym`` evaluated to ``outcome`` (printed as a path condition).
+
+    An outcome is a value: 0.0 and -0.0 are two, True and 1 are one (``is_bool`` tells them apart where that counts).
+    """
 
     sym: Sym
     outcome: Any
     span: Span = field(default=NO_SPAN, compare=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Condition) and self.sym == other.sym and self.agrees(other.outcome)
+
+    def __hash__(self) -> int:
+        return hash(self.sym)
+
+    def agrees(self, outcome: Any) -> bool:
+        """Whether another outcome is this one."""
+        if isinstance(self.outcome, int) and isinstance(outcome, int):
+            return self.outcome == outcome
+        return identical(self.outcome, outcome)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,6 @@ def run(kernel: Kernel) -> Kernel:
     move_loads(kernel)
     fuse_multiply_add(kernel)
     split_loops(kernel)
-    eliminate_dead_code(kernel)
+    eliminate_dead_code(kernel, last=True)
     refuse_live(kernel)
     return kernel

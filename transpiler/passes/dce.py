@@ -5,9 +5,9 @@ or its parameter is used by something live in the body (cf. Cytron et al., 1991,
 
 A loop that runs needs the conditions on which its iterations end.  To the reference compiler the body of a helper
 function that returns early is such a loop: as long as anything of it is live, it is decided where it returns, even
-if nothing depends on that.  Who uses a constant that an ``if`` or a loop has on every way needs the ``if`` or the loop
-there.  What is loaded for such a decision orders the memory operations after it, so this holds until the tokens are
-threaded; afterwards they say what is needed.
+if nothing depends on that.  What is loaded for such a decision orders the memory operations after it, so this holds
+until the tokens are threaded; afterwards they say what is needed.  Who uses a value that an ``if`` or a loop has on
+every way needs the ``if`` or the loop there, until loops are split at it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from collections.abc import Iterator
 from transpiler.ir.tir import EFFECTS, TERMINATORS, Block, CallSite, Kernel, Op, Value, parents_of, walk
 
 
-def eliminate_dead_code(kernel: Kernel) -> None:
-    """Remove operations and carried values that no effect depends on. Tokens count as values."""
+def eliminate_dead_code(kernel: Kernel, *, last: bool = False) -> None:
+    """Remove operations and carried values that no effect depends on. Tokens count as values.
+
+    ``last``: nothing looks at branches any more, so those go that hand over what there is without them.
+    """
     _drop_unreachable(kernel.body)
     threaded = any(op.opcode == "make_token" for op in kernel.body.ops)
-    live = _mark(kernel.body, threaded)
+    live = _mark(kernel.body, threaded, last)
     _sweep(kernel.body, live)
 
 
@@ -35,8 +38,8 @@ def _drop_unreachable(block: Block) -> None:
 
 
 class _Marker:
-    def __init__(self, threaded: bool) -> None:
-        self.threaded = threaded
+    def __init__(self, last: bool) -> None:
+        self.last = last
         self.live: set[Value] = set()
         self.ops: set[Op] = set()
         self.work: list[Value] = []
@@ -90,7 +93,7 @@ class _Marker:
             count = 0
         for v in op.operands[:count]:
             self.need(v)
-        if isinstance(op.result_of, Value) and not self.threaded:
+        if isinstance(op.result_of, Value) and not self.last:
             self.need(op.result_of)
 
 
@@ -103,8 +106,8 @@ def _returns(body: Block) -> dict[CallSite, list[Op]]:
     return found
 
 
-def _mark(body: Block, threaded: bool) -> _Marker:
-    m = _Marker(threaded)
+def _mark(body: Block, threaded: bool, last: bool) -> _Marker:
+    m = _Marker(last)
     m.prepare(body, None)
     returns = {} if threaded else _returns(body)
     parents = parents_of(body)

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from transpiler.ir.tir import LOADS, Block, CallSite, Kernel, Op, Value, walk
+from transpiler.ir.symbolic import Sym
+from transpiler.ir.tir import LOADS, Block, CallSite, Condition, Kernel, Op, Value, note, walk
 from transpiler.ir.types import TOKEN
 
 Effect = Literal[1, 2]  # load, store
@@ -90,7 +91,7 @@ def order_tokens(kernel: Kernel) -> None:
     """
     if not any(_effect(op) for op in walk(kernel.body)):
         return
-    pass_ = _Pass(kernel.aliases)
+    pass_ = _Pass(kernel)
     pass_.summarize(kernel.body)
     make = Op("make_token", span=kernel.span)
     make.results = (Value(TOKEN, "token", make),)
@@ -106,8 +107,9 @@ def _effect(op: Op) -> Effect | None:
 
 
 class _Pass:
-    def __init__(self, aliases: Mapping[str, tuple[str, ...]]) -> None:
-        self.aliases = aliases
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.aliases = kernel.aliases
         self.groups: dict[str, frozenset[str]] = {}
         self.effects: dict[int, _Effects] = {}
         self.calls: dict[CallSite, _Effects] = {}  # of the functions that are loops to the reference compiler
@@ -253,8 +255,14 @@ class _Pass:
             ops[0]
             for group, ops in accesses.items()
             if len(ops) == 1 and ops[0].opcode == "store_view" and group not in inner
-            and induction in ops[0].operands[1:-1] and _is_partition(ops[0]) and not ops[0].attrs.get("may_alias")
+            and induction in ops[0].operands[1:-1] and _is_partition(ops[0]) and not self._overlaps(ops[0])
         )  # fmt: skip
+
+    def _overlaps(self, store: Op) -> bool:
+        """Whether a store's array may overlap itself, which decides here what the store waits for."""
+        overlaps = bool(store.attrs.get("may_alias"))
+        note(self.kernel, Condition(Sym("overlaps", (store.attrs["array"],)), overlaps, store.span))
+        return overlaps
 
     def _parallel_store(self, op: Op, tokens: _Tokens, loop: _Loop, last_op: Key, last_store: Key) -> list[Op]:
         out: list[Op] = []

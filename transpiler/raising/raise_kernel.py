@@ -105,8 +105,10 @@ def exact_conditions(spec: Specialization, *, divisors: bool) -> Iterable[Condit
     """That a launch is this specialization: dtypes, ranks, constants, what is baked in, and the divisors relied on."""
     for leaf, value in leaf_values(spec).items():
         op, *args = leaf
-        if op in ("param", "dtype", "rank", "dim", "stride") and value == value:
+        if op in ("param", "dtype", "rank", "dim", "stride", "overlaps") and value == value:
             yield Condition(Sym(op, tuple(args)), value)
+            if op == "param" and value in (0, 1) and isinstance(value, int):
+                yield Condition(Sym("is_bool", (Sym(op, tuple(args)),)), isinstance(value, bool))
         elif op == "div" and divisors and (known := value & -value) > 1:
             yield Condition(Sym("ge", (Sym("div", tuple(args)), lit(known))), True)
 

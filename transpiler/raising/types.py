@@ -86,7 +86,7 @@ def _numbers(text: str | None) -> tuple[int, ...] | None:
 def constant_value(text: str, dtype: DType) -> bool | int | float:
     """The value in a constant's text ``f32: 1.0``; E0610 for one of several values, or a NaN that can't be written."""
     value = text.partition(":")[2].strip()
-    if value.startswith("[") or not value:
+    if value.startswith(("[", '"')) or not value:
         raise refused(f"a constant of several values ({text[:40]}) has no form in cutile 0.5")
     if dtype.category == "bool":
         return value == "true"

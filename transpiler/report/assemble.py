@@ -15,6 +15,7 @@ from transpiler.report.model import (
     Kernel,
     Operator,
     Report,
+    Uncovered,
     count,
     diagnostic_row,
     make_report,
@@ -98,7 +99,11 @@ def _kernel(results: Results, plan: OperatorPlan, index: int, kernel: KernelPlan
             if result is not None:
                 checks.append(_check(check, result))
         entries.append(_entry(entry, checks))
-    return Kernel(name=kernel.name, line=kernel.line, diagnostics=_rows(kernel.diagnostics), entries=entries)
+    made = Kernel(name=kernel.name, line=kernel.line, diagnostics=_rows(kernel.diagnostics), entries=entries)
+    if kernel.uncovered is not None:
+        made.uncovered = [Uncovered(condition=one.condition, reason=one.reason) for one in kernel.uncovered]
+        made.complete = not made.uncovered
+    return made
 
 
 def _entry(entry: EntryPlan, checks: list[Check]) -> Entry:

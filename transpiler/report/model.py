@@ -88,13 +88,26 @@ class Entry(_Model):
     checks: list[Check] = []
 
 
+class Uncovered(_Model):
+    """Calls that the reference may take and no entry does: their condition in the author's words, and why."""
+
+    condition: str
+    reason: str
+
+
 class Kernel(_Model):
-    """One ``@ct.kernel`` function."""
+    """One ``@ct.kernel`` function.
+
+    ``complete`` and ``uncovered`` are there where its paths were explored: whether its entries take every call with the
+    ranks and classes of dtypes that were given.
+    """
 
     name: str
     line: int
     diagnostics: list[DiagnosticRow] = []
     entries: list[Entry] = []
+    complete: bool | None = None
+    uncovered: list[Uncovered] | None = None
 
     def checks(self) -> Iterable[Check]:
         """All checks, entry by entry."""
@@ -186,6 +199,8 @@ class Totals(_Model):
     executed: int | None = None
     """Checks whose sides were both executed; None where nobody asked for it."""
     executed_inputs: int | None = None
+    complete: int | None = None
+    """Kernels whose entries take every call, where their paths were explored."""
 
 
 class Report(_Model):
@@ -272,6 +287,8 @@ def count(operators: Iterable[Operator]) -> Totals:
         totals.kernels += len(operator.kernels)
         for kernel in operator.kernels:
             totals.entries += kernel.entry_count
+            if kernel.complete is not None:
+                totals.complete = (totals.complete or 0) + kernel.complete
             for check in kernel.checks():
                 _count_check(totals, check)
     return totals

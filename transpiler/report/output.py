@@ -14,6 +14,8 @@ from transpiler.report.model import UNUSABLE, Report, diagnostic, unusable
 from transpiler.report.terminal import console, print_kernels, totals_line
 
 _SHOWN = 20
+ALWAYS_SAID = frozenset({"W0275", "W0276", "W0277"})
+"""Warnings that are printed beside errors too: something else was checked than the manifest asks for."""
 
 
 def complain(diagnostics: Iterable[Diagnostic], sources: SourceCache) -> None:
@@ -39,7 +41,9 @@ def finish(report: Report, diagnostics: Iterable[Diagnostic], json: Path | None,
     to_stdout = json is not None and str(json) == "-"
     if json is not None and not to_stdout:
         write_whole(json, report.to_json())
-    complain((one for one in diagnostics if one.code != UNUSABLE), sources)
+    found = list(diagnostics)
+    complain((one for one in found if one.code in ALWAYS_SAID), sources)
+    complain((one for one in found if one.code != UNUSABLE and one.code not in ALWAYS_SAID), sources)
     complain_of_unusable(report, sources)
     out = console(sys.stderr if to_stdout else sys.stdout)
     print_kernels(out, report)

@@ -105,6 +105,16 @@ def print_entries(out: Console, report: Report) -> None:
                 out.print(text, soft_wrap=True)
                 if entry.name:
                     out.print(Text("    when ", "dim").append(entry.condition, ""), soft_wrap=True)
+            _print_completeness(out, kernel)
+
+
+def _print_completeness(out: Console, kernel: Kernel) -> None:
+    """Whether the entries take every call; else the calls that they don't, and why."""
+    if kernel.complete:
+        out.print(Text("  complete", "green").append(": its entries take every call of these ranks", "dim"))
+    for one in kernel.uncovered or ():
+        text = Text("  not covered: ", "yellow").append(one.condition).append(f"  ({one.reason})", "dim")
+        out.print(text, soft_wrap=True)
 
 
 def totals_line(report: Report) -> str:
@@ -115,6 +125,8 @@ def totals_line(report: Report) -> str:
     verdicts = [f"{getattr(totals, v)} {v}" for v in VERDICTS if getattr(totals, v)]
     verdicts += [f"{totals.raised} raised"] if totals.raised else []
     parts.append(counted(totals.checks, "check") + (f": {', '.join(verdicts)}" if verdicts else ""))
+    if totals.complete is not None:
+        parts.append(f"{counted(totals.complete, 'kernel')} complete")
     if totals.machine_code_identical or totals.machine_code_refused:
         parts.append(f"machine code: {totals.machine_code_identical} identical, {totals.machine_code_refused} refused")
     if totals.executed is not None:

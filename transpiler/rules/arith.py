@@ -145,6 +145,9 @@ def power(ev: Evaluator, x: Val, y: Val) -> Val:
     a, b = operand(ev, x), operand(ev, y)
     if isinstance(a, Const) and isinstance(b, Const):
         return fold(ev, "pow", a, b)
+    for c in (a, b):
+        if isinstance(c, Const):
+            ev.decide_type(c)
     base_float = isinstance(a.value, float) if isinstance(a, Const) else ev.type_of(a).dtype.category == "float"
     exp_dtype = ev.default_dtype(b.value) if isinstance(b, Const) else ev.type_of(b).dtype
     exponent_dtype = _fpowi_exponent(exp_dtype)
@@ -288,6 +291,7 @@ def shift(ev: Evaluator, op: str, x: Val, y: Val) -> Val:
 def invert(ev: Evaluator, x: Val) -> Val:
     """~x: xor with all ones."""
     if isinstance(x, Const):
+        ev.decide_type(x)
         return fold(ev, "not" if isinstance(x.value, bool) else "invert", x)
     v = ev.tile(x)
     ty = ev.type_of(v)

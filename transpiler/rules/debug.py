@@ -26,6 +26,8 @@ def _text(ev: Evaluator, v: Val, how: Callable[[object], str] = str) -> TextVal:
         case TextVal():
             return v
         case Const(value=value):
+            ev.decide_type(v)
+            ev.decide(v)
             return TextVal((how(value),))
         case Value():
             known = ev.known(v)

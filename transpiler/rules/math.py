@@ -32,7 +32,8 @@ def unary(ev: Evaluator, fn: str, x: Val, rounding: str | None = None, ftz: bool
         v = ev.astype(v, F32)
     ty = ev.type_of(v)
     if (c := ev.known_exactly(v)) is not None:
-        return ev.constant(fold(ev, fn, c).value, ty.dtype)
+        folded = fold(ev, fn, c)
+        return ev.constant(folded.value, ty.dtype, sym=folded.sym)
     if ftz or rounding in ("approx", "full"):
         if ty.dtype.name != "float32":
             ev.refuse(f"{rounding or 'flush_to_zero'} needs float32, not {ty.dtype}")
@@ -85,7 +86,7 @@ def _sqrt(ev: Evaluator, x: Val, rounding_mode: Val, flush_to_zero: Val) -> Val:
 
 def _isnan(ev: Evaluator, x: Val) -> Val:
     if isinstance(x, Const):
-        return const(math.isnan(x.value))
+        return const(math.isnan(ev.decide(x)))
     v = ev.tile(x)
     ty = ev.type_of(v)
     if not ty.dtype.is_float:

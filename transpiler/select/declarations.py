@@ -169,6 +169,12 @@ fn to_tile(n: i32) -> Tile<i32, { [] }> {
     unbounded(scalar_to_tile(n))
 }
 """,
+    "f32_from_bits": """\
+/// The number that has these bits, as a 0-d tile.
+fn f32_from_bits(bits: i32) -> Tile<f32, { [] }> {
+    bitcast(to_tile(bits))
+}
+""",
     "to_i32": """\
 /// A 0-d tile as a loop bound.
 fn to_i32(x: Tile<i32, { [] }>) -> i32 {
@@ -190,11 +196,11 @@ fn to_bool(x: Tile<bool, { [] }>) -> bool {
 }
 
 
-_NEEDS = {"to_tile": "unbounded"}
+_NEEDS = {"to_tile": ("unbounded",), "f32_from_bits": ("to_tile", "unbounded")}
 
 
 def used(names: Iterable[str]) -> list[str]:
     """The texts of the declarations among ``names`` and of what they need, in a fixed order."""
     wanted = set(names)
-    wanted |= {_NEEDS[name] for name in wanted & _NEEDS.keys()}
+    wanted |= {needed for name in wanted & _NEEDS.keys() for needed in _NEEDS[name]}
     return list(dict.fromkeys(text for name, text in DECLARATIONS.items() if name in wanted))

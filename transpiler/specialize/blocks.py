@@ -131,6 +131,8 @@ def agreed(ev: Builder, values: Sequence[Val], dtype: DType | None = None) -> Va
 def _constant(ev: Builder, v: Val, dtype: DType | None) -> tuple[Const | None, DType]:
     """What is known of a number when translating."""
     if isinstance(v, Const):
+        if dtype is None:
+            ev.decide_type(v)
         return v, dtype or ev.default_dtype(v.value)
     assert isinstance(v, Value)
     return ev.known_exactly(v), ev.type_of(v).dtype

@@ -104,7 +104,7 @@ class _Merger:
     def _dtype(self, a: Val, b: Val) -> DType | None:
         for v, other in ((a, b), (b, a)):
             if isinstance(v, Value) and isinstance(other, Const):
-                return self.ev.promote_constant(self.ev.type_of(v).dtype, other.value)
+                return self.ev.promote_constant(self.ev.type_of(v).dtype, other)
         return None
 
 

@@ -73,6 +73,18 @@ class Builder:
             self.conditions[c.sym] = Condition(c.sym, c.value, self.span)
         return c.value
 
+    def decide_type(self, c: Const) -> None:
+        """Record that what is emitted depends on whether a constant is a bool or another number of the same value."""
+        if isinstance(c.value, int) and sy.leaves_of(c.sym) and sy.is_bool(c.sym) is None:
+            self.decide(Const(isinstance(c.value, bool), sy.apply("is_bool", c.sym)))
+
+    def decide_truth(self, c: Const) -> bool:
+        """Use whether ``c`` is true to choose what program to emit."""
+        decided = c.sym in self.conditions or sy.is_bool(c.sym)
+        if decided or any(leaf.op != "param" for leaf in sy.leaves_of(c.sym)):
+            return bool(self.decide(c))
+        return bool(self.decide(Const(bool(c.value), sy.truth(c.sym))))
+
     def decide_equal(self, a: Sym, b: Sym, equal: bool) -> None:
         """Record that two expressions are (or are not) equal here."""
         if a != b:
@@ -146,10 +158,12 @@ class Builder:
             self.refuse(f"no implicit promotion of {a} and {b}", "convert explicitly with ct.astype")
         return a if a.bits > b.bits else b
 
-    def promote_constant(self, d: DType, value: Any, force_float: bool = False) -> DType:
+    def promote_constant(self, d: DType, c: Const, force_float: bool = False) -> DType:
         """The common dtype of a tile and a Python number."""
+        value, d = c.value, self.resolve(d)
         loose = self.default_dtype(value)
-        d = self.resolve(d)
+        if d.category == "bool" and not force_float:
+            self.decide_type(c)
         if _RANK[loose.category] == _RANK[d.category]:
             r = d
             if d.is_int and not force_float and not _fits(value, d):
@@ -174,11 +188,17 @@ class Builder:
         d = self.resolve(dtype)
         v = bool(value) if d.category == "bool" else float(value) if d.is_float else int(value)
         s = sym if sym is not None and sy.leaves_of(sym) else sy.lit(v)
+        if d.category == "bool" and sy.leaves_of(s):
+            s = sy.truth(s)
         if d.is_int and (w := wrapped(int(v), d)) != v:
             self.decide(Const(v, s))
             v, s = w, sy.lit(w)
         if sy.leaves_of(s) and not d.is_int:
             return self._float_of_symbolic(v, d, shape, s)
+        if sy.leaves_of(s) and d.name == "int64" and -(2**31) <= int(v) < 2**31:
+            self.decide(Const(True, sy.apply("lt", s, sy.lit(2**31))))  # const generics are no wider
+            narrow = self.value("constant", (), TileTy(I32, shape), value=v, sym=s)
+            return self.value("convert", (narrow,), TileTy(d, shape))
         return self.value("constant", (), TileTy(d, shape), value=v, sym=s)
 
     def undefined(self, ty: TileTy) -> Value:
@@ -189,7 +209,7 @@ class Builder:
         return made
 
     def _float_of_symbolic(self, value: Any, d: DType, shape: Shape, sym: Sym) -> Value:
-        """A non-integer constant that depends on parameters: an integer converted, else a literal by decision."""
+        """A non-integer constant that depends on parameters: an integer or a float32 converted, else a literal."""
         inner = sym
         while inner.op == "float" or (inner.op == "mul" and inner.args[1] == sy.lit(1.0)):
             inner = inner.args[0]
@@ -197,6 +217,9 @@ class Builder:
         if exact and d.name == "float32" and d.of is None and _is_integer_expression(inner, self.int_params):
             whole = self.value("constant", (), TileTy(I32, shape), value=int(value), sym=inner)
             return self.value("convert", (whole,), TileTy(d, shape))
+        if d.category == "float" and isinstance(value, float):
+            single = self.value("constant", (), TileTy(F32, shape), value=rounded(value, F32.name), sym=sym)
+            return single if d == F32 else self.value("convert", (single,), TileTy(d, shape))
         self.decide(Const(value, sym))
         return self.value("constant", (), TileTy(d, shape), value=value, sym=sy.lit(value))
 
@@ -212,14 +235,24 @@ class Builder:
     def known(self, x: Val) -> Const | None:
         """The Python value of a 0-d tile that is a constant to the kernel; of larger tiles nothing is known."""
         if isinstance(x, Value) and x.op is not None and x.op.opcode == "convert":
-            whole = self.known(x.op.operands[0])  # a float that is an integer parameter
-            exact = whole is not None and type(whole.value) is int and self.type_of(x).dtype.is_float
-            return Const(float(whole.value), sy.apply("float", whole.sym)) if exact and whole is not None else None
+            return self._known_converted(x)
         if not isinstance(x, Value) or x.op is None or x.constant is None or x.op.attrs.get("baked"):
             return None
         if not self.type_of(x).shape:
             return Const(x.constant, x.op.attrs["sym"])
         return None
+
+    def _known_converted(self, x: Value) -> Const | None:
+        """What is known of a number that is made of a parameter, as a narrower one that a const generic can hold."""
+        assert x.op is not None
+        source, d = self.known(x.op.operands[0]), self.type_of(x).dtype
+        if source is None or x.op.attrs.get("rounding") or not (d.is_float or d.name == "int64"):
+            return None
+        if d.name == "int64":
+            return source if type(source.value) is int else None
+        if type(source.value) is int:
+            return Const(float(source.value), sy.apply("float", source.sym))
+        return source if isinstance(source.value, float) and sy.leaves_of(source.sym) else None
 
     def known_exactly(self, x: Val) -> Const | None:
         """The same as :meth:`known`, rounded to the tile's dtype."""
@@ -230,7 +263,12 @@ class Builder:
         d = self.type_of(x).dtype
         if d.of is not None and same_in_generic_class(c.value):
             return c
-        return const(rounded(c.value, self.fix(d).name))
+        name = self.fix(d).name
+        value = rounded(c.value, name)
+        if not sy.leaves_of(c.sym):
+            return const(value)
+        single = sy.apply("round_to", c.sym, sy.lit("float32"))  # see numbers.literal
+        return Const(value, single if name == "float32" else sy.apply("round_to", single, sy.lit(name)))
 
     def tile(self, x: Val, what: str = "operand") -> Value:
         """``x`` as a tile; a Python number gets its default dtype."""
@@ -239,6 +277,7 @@ class Builder:
                 if isinstance(x.ty, (TileTy, PtrTy)):
                     return x
             case Const() if isinstance(x.value, (bool, int, float)):
+                self.decide_type(x)
                 return self.number(x, self.default_dtype(x.value), x.sym)
             case HoleVal():
                 raise HoleError("", "", self.span, silent=True)
@@ -354,9 +393,9 @@ class Builder:
         """Bring two operands (not both Python numbers) to one dtype and shape."""
         if isinstance(a, Const):
             assert isinstance(b, Value)
-            d = self.promote_constant(self.type_of(b).dtype, a.value, force_float)
+            d = self.promote_constant(self.type_of(b).dtype, a, force_float)
         elif isinstance(b, Const):
-            d = self.promote_constant(self.type_of(a).dtype, b.value, force_float)
+            d = self.promote_constant(self.type_of(a).dtype, b, force_float)
         else:
             d = self.promote_dtypes(self.type_of(a).dtype, self.type_of(b).dtype, force_float)
         shape = self.broadcast_shapes(self.shape_of(a), self.shape_of(b))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from transpiler.ir.symbolic import LEAVES, OPERATORS, Sym, leaves_of, to_python
@@ -11,6 +11,8 @@ from transpiler.ir.types import DTYPE_TABLE
 from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ScalarSpec, Specialization
 
 ALWAYS = "always"
+DECISIONS = frozenset({"or", "and", "not", "eq", "ne", "lt", "le", "gt", "ge", "in", "bool", "is_bool", "overlaps"})
+"""Expressions of which a decision tests the truth; of others it tests the value."""
 _OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 _FLOATS = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
 Leaves = dict[tuple[Any, ...], Any]
@@ -18,9 +20,7 @@ Leaves = dict[tuple[Any, ...], Any]
 
 def condition_text(conditions: Iterable[Condition]) -> str:
     """Return a conjunction of decisions as Python text; ``always`` when there are none."""
-    known = tuple(conditions)
-    pinned = {c.sym for c in known if _pins(c)}
-    parts = list(dict.fromkeys(_one(c) for c in known if _pins(c) or not pinned.issuperset(leaves_of(c.sym))))
+    parts = list(dict.fromkeys(map(_one, necessary(conditions))))
     if len(parts) == 1:
         return parts[0]
     return " and ".join(f"({p})" if " or " in p else p for p in parts) or ALWAYS
@@ -38,17 +38,46 @@ def alternatives_text(common: Sequence[Condition], alternatives: Sequence[Sequen
     return f"{condition_text(common)} and " + (f"({either})" if len(rest) > 1 else either)
 
 
-def _pins(condition: Condition) -> bool:
-    """Whether a decision gives a leaf one value, so that decisions over it alone say nothing more."""
-    return condition.sym.op in LEAVES
+def necessary(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    """Leave out what follows from the others: decisions over leaves that have one value, or over known truths."""
+    known = tuple(dict.fromkeys(conditions))
+    pinned = {c.sym: c.outcome for c in known if c.sym.op in LEAVES}
+    truths = {c.sym: c.outcome for c in known if isinstance(c.outcome, bool) and c.sym.op not in ("and", "or", "not")}
+    return tuple(c for c in known if c.sym in pinned or not (_pinned(c.sym, pinned) or _follows(c, truths)))
+
+
+def _pinned(sym: Sym, pinned: Mapping[Sym, Any]) -> bool:
+    """Whether an expression has one value: a leaf's does not say whether it is True or 1."""
+    leaves = leaves_of(sym)
+    return all(leaf in pinned and not (sym.op == "is_bool" and pinned[leaf] in (0, 1)) for leaf in leaves)
+
+
+def _follows(condition: Condition, truths: Mapping[Sym, bool]) -> bool:
+    """Whether a combination of truths that are decided one by one can only be what it is."""
+    return condition.sym.op in ("and", "or", "not") and _truth(condition.sym, truths) is not None
+
+
+def _truth(sym: Sym, truths: Mapping[Sym, bool]) -> bool | None:
+    if sym.op not in ("and", "or", "not"):
+        return truths.get(sym)
+    said = [_truth(arg, truths) for arg in sym.args]
+    if sym.op == "not":
+        return None if said[0] is None else not said[0]
+    decisive = sym.op == "or"
+    return decisive if decisive in said else None if None in said else not decisive
+
+
+def bare(sym: Sym) -> Sym:
+    """An expression of which only the truth counts, without the calls of bool()."""
+    if sym.op == "bool":
+        return bare(sym.args[0])
+    return Sym(sym.op, tuple(map(bare, sym.args))) if sym.op in ("and", "or", "not") else sym
 
 
 def _one(condition: Condition) -> str:
     sym, outcome = condition.sym, condition.outcome
-    if outcome is True:
-        return to_python(sym)
-    if outcome is False:
-        return _negated(sym)
+    if isinstance(outcome, bool) and sym.op in DECISIONS:
+        return to_python(bare(sym)) if outcome else _negated(bare(sym))
     if sym.op in ("dim", "stride"):
         return f"{sym} {'is dynamic' if outcome is None else f'== {outcome}'}"
     return to_python(Sym("eq", (sym, Sym("lit", (outcome,)))))
@@ -59,6 +88,8 @@ def _negated(sym: Sym) -> str:
         return to_python(Sym(_OPPOSITE[sym.op], sym.args))
     if sym.op == "not":
         return to_python(sym.args[0])
+    if sym.op == "is_bool":
+        return to_python(sym).replace(" is ", " is not ", 1)
     if sym.op == "in":
         return to_python(sym).replace(" in (", " not in (", 1)
     return to_python(Sym("not", (sym,)))
@@ -84,6 +115,7 @@ def _array_leaves(leaves: Leaves, name: str, array: ArraySpec) -> None:
     leaves["dtype", name] = array.dtype
     leaves["itemsize", name] = DTYPE_TABLE[array.dtype][1] // 8
     leaves["rank", name] = array.ndim
+    leaves["overlaps", name] = array.may_alias_internally
     leaves["div", name, "ptr", 0] = array.base_addr_divisible_by
     for axis in range(array.ndim):
         leaves["dim", name, axis] = array.shape_constant[axis]

@@ -193,7 +193,7 @@ class Evaluator(Builder):
             if right is not None:
                 self.construct(f"and/or, {_when(True)}")
                 return right
-            known = bool(self.decide(left))
+            known = self.decide_truth(left)
         self.construct(f"and/or, {_when(known)}")
         if known is not None:
             return self.as_bool(left if known == (e.op == "or") else self.eval(e.right, env))
@@ -207,17 +207,17 @@ class Evaluator(Builder):
             return None
         right = self.eval(e.right, env)
         if isinstance(right, Const) and isinstance(right.value, bool) and isinstance(left.value, bool):
-            return Const(right.value, sy.apply(e.op, left.sym, right.sym))
-        self.decide(left)
+            return Const(right.value, sy.apply(e.op, sy.truth(left.sym), sy.truth(right.sym)))
+        self.decide_truth(left)
         return right
 
     def known_truth(self, v: Val, *, decide: bool = True) -> bool | None:
         """The truth value if it is known while specializing, else None."""
         match v:
             case Const():
-                return bool(self.decide(v) if decide else v.value)
+                return self.decide_truth(v) if decide else bool(v.value)
             case Value() if (c := self.known(v)) is not None:
-                return bool(self.decide(c))
+                return self.decide_truth(c)
             case TupleVal():
                 return bool(v.items)
             case HoleVal():
@@ -237,8 +237,8 @@ class Evaluator(Builder):
 
     def as_bool(self, v: Val) -> Val:
         """What an operand of ``and`` or ``or`` contributes: its truth value, unlike in Python."""
-        if isinstance(v, Const) and isinstance(v.value, (int, float)) and not isinstance(v.value, bool):
-            return Const(bool(v.value), sy.apply("bool", v.sym))
+        if isinstance(v, Const) and isinstance(v.value, (int, float)):
+            return Const(bool(v.value), sy.truth(v.sym))
         return self.truth(v) if isinstance(v, Value) else v
 
     # -- attributes and calls ---------------------------------------------------------------------

@@ -152,7 +152,7 @@ def _list(ev: Evaluator, name: str, p: ListSpec) -> ListVal:
     elif ev.filler is not None:
         dtype = ev.fix(dtype)
     table = _named(ev.emit("tensor", (), (TensorTy(I64, 2),), name=name), name)
-    return ListVal(table, dtype, e.ndim, name, e.shape_constant, e.stride_constant, p.elements_may_alias)
+    return ListVal(table, dtype, e.ndim, name, e.shape_constant, e.stride_constant, e.may_alias_internally)
 
 
 def _table_use(name: str, p: ListSpec, used: bool, element: DType) -> ArrayUse:

@@ -9,7 +9,7 @@ as often, when every fact of the reference is kept and every other fact of ours 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -18,7 +18,7 @@ from transpiler.tileir import hints as hint_rules
 from transpiler.tileir.equivalences import REWRITES
 from transpiler.tileir.explain import Explainer
 from transpiler.tileir.graph import Graph, build
-from transpiler.tileir.liveness import live_numbers, loop_needs, repeated_loads, speculated
+from transpiler.tileir.liveness import endless, live_numbers, loop_needs, repeated_loads, speculated
 from transpiler.tileir.model import Entry, Loc, Module
 from transpiler.tileir.numbering import Numbering
 
@@ -48,27 +48,38 @@ class Comparison:
     equivalences: dict[str, int] = field(default_factory=dict)
 
 
+Promises = Sequence[Collection[str]]
+"""For each parameter of the reference the predicates that the caller of a kernel promises (``div_by<16>``)."""
+
+
 def compare(
-    reference: Module | Entry, ours: Module | Entry, *, target: str, parameter_map: Sequence[int] | None = None
+    reference: Module | Entry,
+    ours: Module | Entry,
+    *,
+    target: str,
+    parameter_map: Sequence[int] | None = None,
+    promises: Promises = (),
 ) -> Comparison:
     """Compare two entries for a target architecture such as ``sm_90``.
 
     ``parameter_map[i]`` is the reference's parameter that our parameter ``i`` stands for (-1: none);
-    without it parameters correspond by position.  A module must have exactly one entry (E0685).
+    without it parameters correspond by position.  ``promises`` justify what ours states of parameters that nothing
+    needs, of which the reference states nothing.  A module must have exactly one entry (E0685).
     Raises ``TranspileError`` E0687 for control flow without a meaning here.
     """
     theirs = reference.entry() if isinstance(reference, Module) else reference
     mine = ours.entry() if isinstance(ours, Module) else ours
-    return Partition(((theirs, None), (mine, parameter_map))).compare(0, 1, target)
+    return Partition(((theirs, None), (mine, parameter_map)), promises).compare(0, 1, target)
 
 
 class Partition:
     """Programs whose values are numbered together, so that any two of them can be compared.
 
-    With each entry goes its ``parameter_map`` (see :func:`compare`).
+    With each entry goes its ``parameter_map``; ``promises``: see :func:`compare`.
     """
 
-    def __init__(self, entries: Sequence[tuple[Entry, Sequence[int] | None]]) -> None:
+    def __init__(self, entries: Sequence[tuple[Entry, Sequence[int] | None]], promises: Promises = ()) -> None:
+        self.promises = promises
         graph = Graph()
         self.programs = [build(graph, entry, _known_parameters(mapping)) for entry, mapping in entries]
         self.numbering = Numbering(graph, self.programs, REWRITES)
@@ -92,6 +103,7 @@ class _Comparer:
         self._numbering = partition.numbering
         self._graph = self._numbering.graph
         self._reference, self._ours = partition.programs[reference], partition.programs[ours]
+        self._promises = partition.promises
         self._live = [partition.live[reference], partition.live[ours]]
         self._both = self._live[0] & self._live[1]
         self._counts = Counter(self._numbering.applied)
@@ -164,13 +176,23 @@ class _Comparer:
             (self._graph.args[node][0], "runs more often than in the reference, where something waits for it")
             for node in repeated_loads(numbering, self._reference, self._ours, both)
         ]
+        rows += [
+            (node, "may never end, and the reference has no such loop")
+            for node in endless(numbering, self._reference, self._ours)
+        ]
         for node, why in rows:
             name = numbering.form(numbering.number[node]).name
             place = explainer.location(self._ours, node)
             self._found.append(Difference("effect", f"`{name}` {why}", explainer.text(node), "", place))
 
     def _facts(self) -> None:
-        checker = fact_rules.FactChecker(self._numbering, self._reference, self._ours, self._both)
+        number = self._numbering.number
+        promised = {
+            number[node]: set(self._promises[index])
+            for index, node in self._ours.params.items()
+            if 0 <= index < len(self._promises)
+        }
+        checker = fact_rules.FactChecker(self._numbering, self._reference, self._ours, self._both, promised)
         explainer = Explainer(self._numbering, self._reference, self._ours)
         for item in checker.check():
             place = explainer.location(self._ours, item.ours_node)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from transpiler.diagnostics import TranspileError, error
+from transpiler.tileir.constants import dense_bytes
 from transpiler.tileir.ops.lazy import ml_dtypes, np
 
 _NUMPY = {
@@ -86,7 +87,10 @@ def _integer(value: int, bits: int, dtype: Any) -> Any:
 
 
 def literals(text: str, element: str) -> Any:
-    """Read a printed attribute: one number, or nested lists of them."""
+    """Read a printed attribute: one number, nested lists of them, or the bytes of all (flat)."""
+    if (content := dense_bytes(f"{element}:{text}")) is not None:
+        raw = np.frombuffer(content, unsigned_dtype(BITS[element]))
+        return raw != 0 if element == "i1" else raw.view(dtype_of(element))
     if not text.startswith("["):
         return literal(text, element)
     flat = [literal(part, element) for part in text.replace("[", " ").replace("]", " ").split(",")]

@@ -33,7 +33,8 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
     ),
     Equivalence(
         "splat-of-constant",
-        "A constant with one value for all elements has that value everywhere after a reshape, broadcast or permute.",
+        "A constant with one value for all elements has that value everywhere after a reshape, broadcast or permute. "
+        "One that prints as a list, or as the bytes of its elements, isn't taken for such a constant.",
         ("reshape", "broadcast", "permute"),
         rw.splat_of_constant,
     ),
@@ -80,6 +81,20 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
         rw.identity_cast,
     ),
     Equivalence(
+        "bitcast-of-constant",
+        "A bitcast of a constant between types of one width is the constant with those bits. A float constant is known "
+        "by its bits, however it is printed: 0.0 isn't -0.0, and a NaN is only the NaN with its payload.",
+        ("bitcast",),
+        rw.bitcast_of_constant,
+    ),
+    Equivalence(
+        "fold-float-conversion",
+        "ftof of a finite float constant, rounding to nearest even, is the constant of the other type that IEEE 754 "
+        "rounds it to, where that is finite.",
+        ("ftof",),
+        rw.fold_float_conversion,
+    ),
+    Equivalence(
         "fold-integer-cast",
         "exti and trunci of a constant are the constant of the other width (sign or zero extension, low bits).",
         ("exti", "trunci"),
@@ -94,7 +109,7 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
     Equivalence(
         "fold-integer-arithmetic",
         "addi, subi, muli, mini, maxi, and divi by a positive constant, on integer constants have one value when it "
-        "fits the type.",
+        "fits the type and nothing is said of overflow (which would make it undefined for some that fit).",
         ("addi", "subi", "muli", "divi", "mini", "maxi"),
         rw.fold_integer_arithmetic,
     ),
@@ -173,7 +188,8 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
     ),
     Equivalence(
         "fact-implied",
-        "A predicate that only one side states follows from what is known without it (see facts.py's rules).",
+        "A predicate that only one side states follows from what is known without it where it is stated (see the rules "
+        "of facts.py).",
     ),
     Equivalence(
         "default-hint",
@@ -187,7 +203,7 @@ BY_NAME = {e.name: e for e in EQUIVALENCES}
 
 def rewrites_by_operation() -> dict[str, tuple[Rewrite, ...]]:
     """Return for each operation its rewritings in the table's order."""
-    found: dict[str, list[Rewrite]] = {}
+    found: dict[str, list[Rewrite]] = {"constant": [rw.float_by_bits]}  # a normal form, so that it isn't counted
     for equivalence in EQUIVALENCES:
         if equivalence.rewrite is not None:
             for operation in equivalence.operations:

@@ -3,7 +3,9 @@
 A fact of the reference must be stated by ours on the same value, as strongly, and where the reference's
 operand carries it ours must carry it too: the compiler below uses a predicate where the assumed value
 flows.  A fact that only ours states must follow, by one of the rules of :class:`Known`, from the
-operations and from what the reference states: otherwise it would be a promise nobody gave.
+operations and from what the reference states in that control context or around it: otherwise it would be
+a promise nobody gave.  That holds for values that no effect needs, too: a false fact is undefined wherever it
+stands.  Of such a value the reference may say nothing; then what is promised of the parameters counts.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from transpiler.tileir.graph import INITIAL, Program
-from transpiler.tileir.liveness import inside
+from transpiler.tileir.liveness import around
 from transpiler.tileir.model import tile_type
 from transpiler.tileir.numbering import Numbering
 from transpiler.tileir.rewrites import integer_value
@@ -24,6 +26,8 @@ Interval = tuple[int | None, int | None]
 _DIV = re.compile(r"div_by<(\d+)>")
 _BOUNDED = re.compile(r"bounded<(-?\d+|\?),\s*(-?\d+|\?)>")
 _UNKNOWN: Interval = (None, None)
+_SIZES = ("get_index_space_shape", "get_tensor_shape")
+_VIEWS_OF_VIEWS = ("make_partition_view", "make_strided_view", "make_gather_scatter_view")
 
 
 @dataclass(frozen=True)
@@ -80,14 +84,21 @@ class Known:
     of their index spaces are at least 0; the index of a loop whose step is at least 1 lies between its bounds; sums,
     differences, products, quotients, remainders, minima, maxima, extensions and choices of such
     values, as long as the result can't overflow.
+
+    To Tile IR the sizes of a view are unsigned.  That they are at least 0 is the assumption that arrays have less than
+    2**31 elements along an axis; it is made of the given ``views`` alone, and only of those with 32-bit sizes.
     """
 
     DEPTH = 50
     """How many operations deep the rules look."""
 
-    def __init__(self, numbering: Numbering, facts: dict[int, set[str]]) -> None:
+    def __init__(self, numbering: Numbering, facts: dict[int, set[str]], views: set[int]) -> None:
         self._numbering = numbering
         self._facts = facts
+        self._views = {view for view in views if _narrow(numbering, view)}
+        for view in self._views:
+            for size in _run_time_sizes(numbering, view):
+                self._facts.setdefault(size, set()).add("bounded<0,?>")
         self._intervals: dict[int, Interval] = {}
         self._divisors: dict[int, int] = {}
         self._depth = 0
@@ -144,11 +155,9 @@ class Known:
         form, args = self._numbering.form(number), self._numbering.args(number)
         name = form.name
         if name == "result":
-            source = self._numbering.form(args[0]).name
-            lows = {"get_tile_block_id": 0, "get_num_tile_blocks": 1, "get_index_space_shape": 0, "get_tensor_shape": 0}
-            return lows.get(source), None
-        if name == "get_index_space_shape":
-            return 0, None
+            return self._result(args[0])
+        if name in _SIZES:
+            return self._result(number)
         if name == "loop.index":
             return self._index(args[0])
         if name in ("broadcast", "reshape", "exti"):
@@ -160,6 +169,16 @@ class Known:
         if len(args) == 2 and min(args) >= 0:
             return self._binary(number, name, form.get("signedness"), args)
         return _UNKNOWN
+
+    def _result(self, operation: int) -> Interval:
+        """The range of each result of an operation with several."""
+        name = self._numbering.form(operation).name
+        if name not in _SIZES:
+            return {"get_tile_block_id": 0, "get_num_tile_blocks": 1}.get(name), None
+        view = self._numbering.args(operation)[0]
+        while self._numbering.form(view).name in _VIEWS_OF_VIEWS:
+            view = self._numbering.args(view)[0]
+        return (0, None) if view in self._views else _UNKNOWN
 
     def _index(self, loop: int) -> Interval:
         form, args = self._numbering.form(loop), self._numbering.args(loop)
@@ -212,6 +231,26 @@ class Known:
         return found & -found if overflows else found
 
 
+def _run_time_sizes(numbering: Numbering, view: int) -> tuple[int, ...]:
+    """The sizes of a tensor view that are operands."""
+    count = (numbering.form(view).get("shape") or "").count("?")
+    return numbering.args(view)[1 : 1 + count]
+
+
+def _narrow(numbering: Numbering, view: int) -> bool:
+    """Say whether a number is a tensor view of which all sizes are 32-bit numbers."""
+    form = numbering.form(view)
+    known = re.findall(r"\d+", form.get("shape") or "")
+    sizes = (numbering.form(size) for size in _run_time_sizes(numbering, view))
+    return (
+        form.name == "make_tensor_view"
+        and all(int(size) < 1 << 31 for size in known)
+        and not any(
+            t.startswith("tile<i64") for t in (*form.operand_types, *(t for f in sizes for t in f.result_types))
+        )
+    )
+
+
 def _or(value: int | None, default: int) -> int:
     return default if value is None else value
 
@@ -228,39 +267,41 @@ def _union(left: Interval, right: Interval) -> Interval:
 
 
 class FactChecker:
-    """Compare what both programs state of the values that count."""
+    """Compare what both programs state.
 
-    def __init__(self, numbering: Numbering, reference: Program, ours: Program, live: set[int]) -> None:
+    ``live`` are the values that both programs' effects need; ``promised`` is what is promised of values of which the
+    reference states nothing, by number.
+    """
+
+    def __init__(
+        self, numbering: Numbering, reference: Program, ours: Program, live: set[int], promised: dict[int, set[str]]
+    ) -> None:
         self._numbering = numbering
         self._live = live
         self._reference, self._ours = reference, ours
+        self._promised = promised
+        self._theirs = _Stated(numbering, reference)
+        self._mine = _Stated(numbering, ours)
+        self._known: dict[tuple[int, bool], Known] = {}
         self.implied = 0
         """How many facts only one side states, but follow."""
 
     def check(self) -> list[FactDifference]:
         """Return lost and unjustified facts: by value first, then by use."""
-        theirs, their_nodes, contexts = self._by_value(self._reference)
-        mine, my_nodes, my_contexts = self._by_value(self._ours)
-        if mine == theirs and my_contexts == contexts:
+        theirs, mine = self._theirs, self._mine
+        if mine.places == theirs.places:
             return self._check_uses(set())
-        always = {n: {p for p in ps if self._unconditional(contexts[n, p])} for n, ps in theirs.items()}
-        for number in self._extents():
-            always.setdefault(number, set()).add("bounded<0,?>")
-        known = Known(self._numbering, always)
         found: list[FactDifference] = []
         reported: set[int] = set()
-        for number in [*theirs, *(n for n in mine if n not in theirs)]:
-            stated, wanted = mine.get(number, set()), theirs.get(number, set())
+        for number in [*theirs.facts, *(n for n in mine.facts if n not in theirs.facts)]:
+            stated, wanted = mine.facts.get(number, set()), theirs.facts.get(number, set())
             # The compiler knows a constant: what is stated of one matters where it flows, which the uses say.
-            lost = [] if self._constant(number) else sorted(p for p in wanted - stated if not implied_by(p, stated))
-            extra = sorted(
-                p
-                for p in stated
-                if not self._as_guarded(p, my_contexts[number, p], [(w, contexts[number, w]) for w in wanted])
-                and not known.implies(number, p)
-            )
-            self.implied += len(wanted ^ stated) - len(lost) - len(set(extra) - wanted)
-            nodes = my_nodes.get(number), their_nodes.get(number)
+            idle = number not in self._live or self._constant(number)
+            lost = [] if idle else sorted(p for p in wanted - stated if not implied_by(p, stated))
+            extra = sorted(p for p in stated if not self._justified(number, p))
+            if number in self._live:
+                self.implied += len(wanted ^ stated) - len(lost) - len(set(extra) - wanted)
+            nodes = mine.nodes.get(number), theirs.nodes.get(number)
             if lost:
                 found.append(
                     FactDifference("lost-fact", f"the reference states {', '.join(lost)}; ours doesn't", *nodes)
@@ -272,41 +313,27 @@ class FactChecker:
                 reported.add(number)
         return found + self._check_uses(reported)
 
-    def _extents(self) -> list[int]:
-        """The run-time sizes of the tensor views that both programs make: no view has a negative size."""
-        found: list[int] = []
-        for number in sorted(self._live):
-            form = self._numbering.form(number)
-            if form.name == "make_tensor_view":
-                sizes = (form.get("shape") or "").count("?")
-                found += self._numbering.args(number)[1 : 1 + sizes]
-        return found
+    def _justified(self, number: int, predicate: str) -> bool:
+        """Say whether a fact of ours follows, wherever it is stated, from what holds there in the reference."""
+        contexts = self._mine.places[number, predicate]
+        if contexts <= self._theirs.places.get((number, predicate), set()):
+            return True
+        dead = number not in self._live
+        return all(self._holding(context, dead).implies(number, predicate) for context in contexts)
 
-    def _as_guarded(self, predicate: str, contexts: set[int], stated: list[tuple[str, set[int]]]) -> bool:
-        """Say whether the reference states it wherever ours does: in the same context or in one around it."""
-        return all(
-            implied_by(predicate, [p for p, places in stated if inside(self._numbering, context, places)])
-            for context in contexts
-        )
-
-    def _unconditional(self, contexts: set[int]) -> bool:
-        return any(self._numbering.form(c).name == "entry" for c in contexts)
-
-    def _by_value(
-        self, program: Program
-    ) -> tuple[dict[int, set[str]], dict[int, int], dict[tuple[int, str], set[int]]]:
-        """Return each live value's predicates, one of its nodes, and where each predicate is stated."""
-        facts: dict[int, set[str]] = {}
-        nodes: dict[int, int] = {}
-        contexts: dict[tuple[int, str], set[int]] = {}
-        number = self._numbering.number
-        for node, predicate, context in program.facts:
-            at = number[node]
-            if at in self._live:
-                facts.setdefault(at, set()).add(predicate)
-                nodes.setdefault(at, node)
-                contexts.setdefault((at, predicate), set()).add(number[context])
-        return facts, nodes, contexts
+    def _holding(self, context: int, dead: bool) -> Known:
+        """What the reference states, and which views it makes, in a context or around it; promises for dead values."""
+        key = context, dead
+        if key not in self._known:
+            places = set(around(self._numbering, context))
+            facts = {n: set(promises) for n, promises in self._promised.items()} if dead else {}
+            for (value, predicate), stated in self._theirs.places.items():
+                if stated & places:
+                    facts.setdefault(value, set()).add(predicate)
+            number = self._numbering.number
+            views = {number[view] for view, place in self._reference.views if number[place] in places}
+            self._known[key] = Known(self._numbering, facts, views & self._live)
+        return self._known[key]
 
     def _check_uses(self, reported: set[int]) -> list[FactDifference]:
         """Report operands that lack a fact which the reference's same operand carries."""
@@ -346,3 +373,18 @@ class FactChecker:
                 else:
                     found[at] = set(predicates), node
         return found
+
+
+class _Stated:
+    """What one program states: each value's predicates, one of its nodes, and where each predicate is stated."""
+
+    def __init__(self, numbering: Numbering, program: Program) -> None:
+        self.facts: dict[int, set[str]] = {}
+        self.nodes: dict[int, int] = {}
+        self.places: dict[tuple[int, str], set[int]] = {}
+        number = numbering.number
+        for node, predicate, context in program.facts:
+            at = number[node]
+            self.facts.setdefault(at, set()).add(predicate)
+            self.nodes.setdefault(at, node)
+            self.places.setdefault((at, predicate), set()).add(number[context])

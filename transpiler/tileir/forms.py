@@ -12,7 +12,9 @@ import re
 from functools import lru_cache
 
 from transpiler.diagnostics import Span, TranspileError, error
-from transpiler.tileir.model import Form, Hints
+from transpiler.tileir.constants import dense_bytes
+from transpiler.tileir.elements import BITS
+from transpiler.tileir.model import Form, Hints, tile_type
 from transpiler.tileir.ops.schema import SCHEMAS, WORDS, Schema
 from transpiler.tileir.text import CLOSE, OPEN
 from transpiler.tileir.text import split_list as split_list
@@ -40,7 +42,24 @@ def parse_form(text: str) -> Form:
     low, high = schema.operands
     if not low <= len(form.roles) <= high:
         raise error("E0683", f"`{name}` has {len(form.roles)} operands")
+    if name == "constant":
+        _check_bytes(form)
     return form
+
+
+def _check_bytes(form: Form) -> None:
+    """A constant that prints bytes has those of all its elements."""
+    value = form.get("value") or ""
+    try:
+        content = dense_bytes(value)
+    except ValueError:
+        raise error("E0683", f"malformed constant `{value[:80]}`") from None
+    if content is None:
+        return
+    tile = tile_type(form.result_types[0])
+    wanted = tile.size * -(-BITS.get(tile.element, 0) // 8)
+    if len(content) != wanted or value.partition(":")[0] != tile.element:
+        raise error("E0683", f"a constant of {form.result_types[0]} with {len(content)} bytes")
 
 
 def split_types(text: str) -> tuple[str, str]:

@@ -113,7 +113,12 @@ class Program:
     load_tokens: list[int] = field(default_factory=list)
     guarded: list[tuple[int, int]] = field(default_factory=list)
     """(node, control context) of each value that is undefined behaviour where it shouldn't be computed."""
-    hinted: list[tuple[int, Hints]] = field(default_factory=list)
+    loops: list[int] = field(default_factory=list)
+    """Each ``loop.while`` node."""
+    views: list[tuple[int, int]] = field(default_factory=list)
+    """(node, control context) of each tensor view."""
+    hinted: list[tuple[int, Hints, int]] = field(default_factory=list)
+    """(node, its hints, control context) of each memory operation."""
     facts: list[tuple[int, str, int]] = field(default_factory=list)
     """(assumed node, predicate, control context)."""
     uses: list[tuple[int, int, tuple[str, ...]]] = field(default_factory=list)
@@ -306,6 +311,7 @@ class _Builder:
             return self._once(op, context)
         loop = graph.add(WHILE, (context,), op)
         graph.varying[loop] = True
+        self._program.loops.append(loop)
         mus = self._carry(op, loop, op.operands, list(op.regions[0].args))
         outcome = self._block(op.regions[0], graph.add(BODY, (loop,)), "continue")
         if not outcome.kinds <= {"continue", "break", "return"}:
@@ -351,7 +357,11 @@ class _Builder:
                 self._assumed[op.results[0]] = self._assumed.get(op.operands[0], ())
             else:
                 self._note_uses(node, op.operands)
+                if form.name == "make_tensor_view":
+                    self._program.views.append((node, context))
             return
+        if self._depth and not traits.effect and (traits.guarded or traits.kind == "assume"):
+            raise self._fail(op, "what may be undefined in the body of a reduction")
         if traits.kind == "assume":
             self._assume(op, operands[0], context)
             return
@@ -364,8 +374,8 @@ class _Builder:
         node = self._graph.add(form.key, operands, op)
         self._note_uses(node, op.operands, offset=int(traits.effect))
         if traits.kind == "memory":
-            self._program.hinted.append((node, form.hints))
-        if traits.guarded and not self._depth:
+            self._program.hinted.append((node, form.hints, context))
+        if traits.guarded:
             self._program.guarded.append((node, context))
         if traits.effect:
             self._program.effects.append(node)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import TypeVar
 
 from transpiler.tileir.graph import Program
 from transpiler.tileir.model import Hints
 from transpiler.tileir.numbering import Numbering
 
+_T = TypeVar("_T")
 Options = tuple[tuple[str, str], ...]
+ByContext = dict[int, set[Hints]]
+"""The hints of the operations with one number, by control context: a load has one number wherever it stands."""
 
 DEFAULTS = {"allow_tma": "true"}
 """Options whose stated value is what their absence means."""
@@ -57,33 +61,49 @@ class HintChecker:
             found.append(HintDifference("the entry has other hints", show(mine), show(theirs)))
         ours, our_nodes = self._by_number(self._ours)
         reference, reference_nodes = self._by_number(self._reference)
-        for number, hints in ours.items():
-            other = reference.get(number)
-            if other is None or other == hints:
+        for number, mine_by_context in ours.items():
+            their_by_context = reference.get(number)
+            if their_by_context is None or their_by_context == mine_by_context:
                 continue
-            mine_resolved, theirs_resolved = ({self._resolve(h) for h in hs} for hs in (hints, other))
-            if mine_resolved == theirs_resolved:
-                self.counts["hint-key-resolved"] += 1
+            pair = self._differing(mine_by_context, their_by_context)
+            if pair is None:
+                self.counts["hint-key-resolved"] += int(_all(mine_by_context) != _all(their_by_context))
                 continue
-            texts = [" | ".join(sorted(show(o) for o in options)) for options in (mine_resolved, theirs_resolved)]
+            texts = [" | ".join(sorted(show(o) for o in options)) for options in pair]
             message = f"`{self._form(number).name}` has other hints"
             found.append(HintDifference(message, texts[0], texts[1], our_nodes[number], reference_nodes[number]))
         return found
+
+    def _differing(self, ours: ByContext, reference: ByContext) -> tuple[set[Options], set[Options]] | None:
+        """Return the resolved hints of both where they differ: in a context that both have, or in all together."""
+        mine, theirs = (
+            {context: {self._resolve(h) for h in hints} for context, hints in side.items()}
+            for side in (ours, reference)
+        )
+        for context, options in mine.items():
+            if context in theirs and theirs[context] != options:
+                return options, theirs[context]
+        everywhere = _all(mine), _all(theirs)
+        return None if everywhere[0] == everywhere[1] else everywhere
 
     def _resolve(self, hints: Hints) -> Options:
         if any(DEFAULTS.get(k) == v for _, options in hints for k, v in options):
             self.counts["default-hint"] += 1
         return resolve(hints, self._target)
 
-    def _by_number(self, program: Program) -> tuple[dict[int, set[Hints]], dict[int, int]]:
-        hints: dict[int, set[Hints]] = {}
+    def _by_number(self, program: Program) -> tuple[dict[int, ByContext], dict[int, int]]:
+        hints: dict[int, ByContext] = {}
         nodes: dict[int, int] = {}
-        for node, stated in program.hinted:
+        for node, stated, context in program.hinted:
             number = self._number[node]
             if number in self._live:
-                hints.setdefault(number, set()).add(stated)
+                hints.setdefault(number, {}).setdefault(self._number[context], set()).add(stated)
                 nodes.setdefault(number, node)
         return hints, nodes
+
+
+def _all(by_context: dict[int, set[_T]]) -> set[_T]:
+    return set[_T]().union(*by_context.values())
 
 
 def show(options: Options) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from transpiler.tileir.graph import BODY, BRANCH, WHILE, Program
 from transpiler.tileir.numbering import Numbering
 from transpiler.tileir.rewrites import integer_value
@@ -80,11 +82,25 @@ def _cannot_fault(numbering: Numbering, number: int) -> bool:
     return divisor is not None and divisor[1] not in (0, -1)
 
 
+def endless(numbering: Numbering, reference: Program, ours: Program) -> list[int]:
+    """Return our loops without a provable end that the reference doesn't have, whether or not an effect needs them.
+
+    Loops are taken to end, and such a one may not.  Counted loops end; so do loops that the reference has.
+    """
+    number = numbering.number
+    known = {number[loop] for loop in reference.loops}
+    return [loop for loop in ours.loops if number[loop] not in known]
+
+
 def inside(numbering: Numbering, context: int, allowed: set[int]) -> bool:
     """Say whether a control context is one of ``allowed`` or below one of them."""
+    return any(c in allowed for c in around(numbering, context))
+
+
+def around(numbering: Numbering, context: int) -> Iterator[int]:
+    """Yield a control context and those around it, from the inside out."""
     while True:
-        if context in allowed:
-            return True
+        yield context
         key, args = numbering.definitions[context]
         if key in BRANCH.values():
             context = args[0]
@@ -92,4 +108,4 @@ def inside(numbering: Numbering, context: int, allowed: set[int]) -> bool:
             loop_key, loop_args = numbering.definitions[args[0]]
             context = loop_args[1] if loop_key == WHILE else loop_args[0]
         else:
-            return False
+            return

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from transpiler.tileir.constants import by_bits, constant_bits, converted, is_uniform, width
 from transpiler.tileir.graph import BRANCH, FALSE, GAMMA, TRUE
 from transpiler.tileir.model import FORMS, Form, TileType, is_token, tile_type
 
@@ -49,7 +50,7 @@ def constant_value(numbering: Numbering, number: int) -> str | None:
     if form.name != "constant":
         return None
     value = form.get("value")
-    return value if value is not None and "[" not in value else None
+    return value if value is not None and is_uniform(value) else None
 
 
 @lru_cache(maxsize=4096)
@@ -177,6 +178,35 @@ def _uniform(numbering: Numbering, number: int) -> bool:
     return form.name == "broadcast" and tile_type(form.operand_types[0]).size == 1
 
 
+def float_by_bits(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:
+    """Give a float constant its normal form, its bits: the same number may print in several ways."""
+    form = FORMS[key]
+    value = form.get("value") or ""
+    found = constant_bits(value) if value.startswith(("f", "bf")) else None
+    canonical = None if found is None else by_bits(*found)
+    if canonical is None or canonical == value:
+        return None
+    return numbering.cons(constant_form(canonical, form.result_types[0]), ())
+
+
+def bitcast_of_constant(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:
+    value, result = constant_value(numbering, args[0]), FORMS[key].result_types[0]
+    found = None if value is None else constant_bits(value)
+    element = tile_type(result).element
+    if found is None or width(element) != width(found[0]):
+        return None
+    return numbering.cons(constant_form(by_bits(element, found[1]), result), ())
+
+
+def fold_float_conversion(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:
+    form = FORMS[key]
+    value, result = constant_value(numbering, args[0]), form.result_types[0]
+    if value is None or form.get("rounding") not in (None, "nearest_even"):
+        return None
+    found = converted(value, tile_type(result).element)
+    return None if found is None else numbering.cons(constant_form(found, result), ())
+
+
 def fold_integer_cast(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:
     constant, form = integer_value(numbering, args[0]), FORMS[key]
     width = _width(tile_type(form.result_types[0]))
@@ -234,6 +264,8 @@ def fold_integer_arithmetic(numbering: Numbering, key: int, args: tuple[int, ...
     if left is None or right is None or left[0] != right[0] or left[0] == 1:
         return None
     form = FORMS[key]
+    if form.get("overflow") is not None:  # with it some sums are undefined that fit the type
+        return None
     value = _arithmetic(form, left[1], right[1])
     width = left[0]
     if value is None or not -(1 << (width - 1)) <= value < 1 << (width - 1):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from transpiler.tileir.compare import Comparison, Partition
+from transpiler.tileir.compare import Comparison, Partition, Promises
 from transpiler.tileir.graph import is_weak_load, may_fault
 from transpiler.tileir.model import Entry, Form, Op, Region, Value
 from transpiler.tileir.ops.schema import SCHEMAS, TERMINATORS
@@ -28,7 +28,13 @@ class Checked:
 
 
 def checked_comparison(
-    reference: Entry, ours: Entry, *, target: str, parameter_map: Sequence[int] | None = None, seed: int = 0
+    reference: Entry,
+    ours: Entry,
+    *,
+    target: str,
+    parameter_map: Sequence[int] | None = None,
+    promises: Promises = (),
+    seed: int = 0,
 ) -> Checked:
     """Compare two entries as :func:`.compare` does, and each with a shuffled copy of itself.
 
@@ -37,7 +43,7 @@ def checked_comparison(
     """
     programs = ((reference, None), (ours, parameter_map))
     copies = [(shuffled(entry, seed), mapping) for entry, mapping in programs]
-    partition = Partition((*programs, *copies))
+    partition = Partition((*programs, *copies), promises)
     itself = [partition.compare(side, side + 2, target).equal for side in (0, 1)]
     return Checked(itself[0], itself[1], partition.compare(0, 1, target))
 

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 
 use super::abi::{Launch, MAX_RANK, RawValue, TensorDesc, flag, form, kind};
 use super::dtype::DType;
-use super::facts::{base_divisor, shape_divisor, stride_divisor};
+use super::facts::{base_divisor, overlaps, shape_divisor, stride_divisor};
 use super::lists;
 use super::py::Value;
 use super::status::{Failure, Status};
@@ -203,6 +203,11 @@ impl<'a> Call<'a> {
     /// The known divisor of the address, in bytes.
     pub fn address_divisor(&self, index: usize) -> Value<'a> {
         Value::Int(i128::from(base_divisor(self.arrays[index].data)))
+    }
+
+    /// Whether elements of an array, or of an array of a list, may share memory.
+    pub fn overlaps(&self, index: usize) -> bool {
+        self.list(index).map_or_else(|| overlaps(self.array(index)), |items| items.iter().any(overlaps))
     }
 
     /// Bytes of an element.

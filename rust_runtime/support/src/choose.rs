@@ -275,11 +275,24 @@ fn shown(value: Value<'_>) -> String {
 
 // What tables compute generics with
 
-/// A size or an extent: an int, or -1 for None.
+/// What is computed from constants: an int.
 pub fn size<'a>(value: impl Into<Value<'a>>) -> Option<i32> {
+    value.into().integer().and_then(|value| i32::try_from(value).ok())
+}
+
+/// A constant where a bool would make another program than the int of the same value.
+pub fn count<'a>(value: impl Into<Value<'a>>) -> Option<i32> {
+    match value.into() {
+        Value::Bool(_) => None,
+        other => size(other),
+    }
+}
+
+/// An extent: an int, or -1 where it is read at run time.
+pub fn extent<'a>(value: impl Into<Value<'a>>) -> Option<i32> {
     match value.into() {
         Value::None => Some(-1),
-        other => other.integer().and_then(|value| i32::try_from(value).ok()),
+        other => size(other),
     }
 }
 

@@ -6,6 +6,7 @@
 //! time is passed, whatever it is. Scalars have no facts. The stride of an axis with one element addresses nothing;
 //! the reference's compiler calls it a multiple of 16 bytes in views.
 
+use super::abi::{MAX_RANK, TensorDesc};
 use super::call::Call;
 use super::choose::{Argument, static_extent};
 use super::dtype::DType;
@@ -48,6 +49,23 @@ pub fn base_divisor(data: u64) -> i32 {
     if data.is_multiple_of(16) { 16 } else { 1 }
 }
 
+/// Whether elements of an array may share memory, as the reference's launcher says it: an axis steps over nothing, or
+/// over less than the axis with the next smaller stride covers (and its gap). Axes with one element count as well.
+pub fn overlaps(array: &TensorDesc) -> bool {
+    let rank = array.ndim as usize;
+    let mut axes = [(0, 0); MAX_RANK];
+    for (axis, (&stride, &extent)) in axes.iter_mut().zip(array.strides.iter().zip(&array.shape)).take(rank) {
+        *axis = (stride, extent);
+    }
+    axes[..rank].sort_unstable();
+    let mut covered = 1;
+    axes[..rank].iter().any(|&(stride, extent)| {
+        let over = stride <= 0 || stride < covered;
+        covered = stride.saturating_mul(extent);
+        over
+    })
+}
+
 /// The name of an array parameter, and the facts about the array of a call; None for other parameters.
 pub fn array_facts(call: &Call<'_>, param: &Param, generics: &[Argument]) -> Option<(&'static str, ArrayFacts)> {
     let &Param::Array { name, index, extents, viewed, dynamic_strides, .. } = param else { return None };
@@ -79,7 +97,46 @@ pub fn array_bits(call: &Call<'_>, index: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::abi::form;
     use super::*;
+
+    #[test]
+    fn overlaps_as_the_launcher_of_the_reference_says() {
+        let of = |shape: &[i64], strides: &[i64]| {
+            let fill = |sizes: &[i64]| std::array::from_fn(|axis| sizes.get(axis).copied().unwrap_or(0));
+            let (shape_, strides_): ([i64; MAX_RANK], [i64; MAX_RANK]) = (fill(shape), fill(strides));
+            overlaps(&TensorDesc {
+                data: 16,
+                shape: shape_,
+                strides: strides_,
+                ndim: shape.len() as i32,
+                dtype: DType::F32 as i32,
+                device: 0,
+                form: form::ARRAY,
+            })
+        };
+        let apart: [(&[i64], &[i64]); 7] = [
+            (&[], &[]),
+            (&[4, 16], &[16, 1]),
+            (&[4, 1], &[1, 1]),
+            (&[1, 4], &[1, 1]),
+            (&[0, 4], &[1, 1]),
+            (&[3, 2], &[2, 1]),
+            (&[5], &[7]),
+        ];
+        assert!(apart.iter().all(|(shape, strides)| !of(shape, strides)));
+        let over: [(&[i64], &[i64]); 8] = [
+            (&[4, 16], &[8, 1]),
+            (&[4, 16], &[0, 1]),
+            (&[1], &[0]),
+            (&[0], &[0]),
+            (&[4, 1], &[1, 0]),
+            (&[2, 2], &[3, 2]),
+            (&[4, 16, 0, 2], &[32, 1, 16, 24]),
+            (&[3, 3], &[3, 8]),
+        ];
+        assert!(over.iter().all(|(shape, strides)| of(shape, strides)));
+    }
 
     #[test]
     fn divisors_are_all_or_nothing() {

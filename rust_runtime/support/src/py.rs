@@ -128,7 +128,8 @@ pub fn fails<'a>(value: impl Into<Value<'a>>) -> bool {
     value.into().truth() == Some(false)
 }
 
-/// Whether two constants make the same program: the same value, and the same type but for bool and int.
+/// Whether two constants are the same value of the same type but for bool and int; where a program depends on which
+/// of these two it is, a condition asks [`is_bool`].
 pub fn same<'a>(a: impl Into<Value<'a>>, b: impl Into<Value<'a>>) -> bool {
     match (a.into(), b.into()) {
         (Undefined, _) | (_, Undefined) => false,
@@ -245,6 +246,14 @@ pub fn not<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
 /// `bool(a)`
 pub fn bool<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
     Value::undefined_unless(a.into().truth())
+}
+
+/// `type(a) is bool`
+pub fn is_bool<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
+    match a.into() {
+        Undefined => Undefined,
+        value => Bool(matches!(value, Bool(_))),
+    }
 }
 
 /// `a if condition else b`, with both computed.
@@ -492,7 +501,7 @@ pub fn next_power_of_2<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
 
 /// The power of two in `a`, at most 1024.
 pub fn pow2_divisor<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
-    Value::undefined_unless(a.into().integer().map(|a| (a & a.wrapping_neg()).clamp(0, 1024)))
+    Value::undefined_unless(a.into().integer().map(|a| if a == 0 { 0 } else { 1_i128 << a.trailing_zeros().min(10) }))
 }
 
 /// `math.gcd(a, b)`
@@ -521,6 +530,35 @@ pub fn int<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
 /// `float(a)`
 pub fn float<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
     Value::undefined_unless(a.into().number().map(Number::float))
+}
+
+/// A float rounded to an element type, ties to even; only a float is one (an int makes another program).
+pub fn round_to<'a>(a: impl Into<Value<'a>>, dtype: &str) -> Value<'a> {
+    match (a.into(), dtype) {
+        (Float(a), _) if !a.is_finite() => Float(a),
+        (Float(a), "float64") => Float(a),
+        (Float(a), "float32") => Float(f64::from(a as f32)),
+        (Float(a), "float16") => Float(to_precision(a, 11, -14, 15)),
+        (Float(a), "bfloat16") => Float(to_precision(a, 8, -126, 127)),
+        _ => Undefined,
+    }
+}
+
+/// A finite number rounded to `bits` of significand, ties to even, with exponents from `lowest` to `highest`.
+fn to_precision(a: f64, bits: i32, lowest: i32, highest: i32) -> f64 {
+    let stored = ((a.to_bits() >> 52) & 0x7ff) as i32 - 1023; // a subnormal is far below `lowest`
+    let unit = 2.0_f64.powi(stored.max(lowest) - (bits - 1));
+    let rounded = (a / unit).round_ties_even() * unit;
+    if rounded.abs() >= 2.0_f64.powi(highest) * 2.0 { f64::INFINITY.copysign(a) } else { rounded }
+}
+
+/// The bits of a float as a float32; every NaN is Python's.
+pub fn f32_bits<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
+    match a.into() {
+        Float(a) if a.is_nan() => Int(0x7fc0_0000),
+        Float(a) => Int(i128::from((a as f32).to_bits().cast_signed())),
+        _ => Undefined,
+    }
 }
 
 fn function<'a>(a: Value<'a>, defined: fn(f64) -> bool, f: fn(f64) -> f64) -> Value<'a> {

@@ -1,7 +1,7 @@
 //! All of a call that decides what is launched, as a few integers: the key under which a launch is remembered.
 //!
 //! Conditions, generics and facts look at constants, at element types, ranks and the types of scalars, and of
-//! shapes, strides and addresses only at what [`array_bits`] holds. Two calls with the same signature therefore
+//! shapes, strides and addresses only at what [`array_bits`] holds and at whether an array overlaps itself. Two calls with the same signature therefore
 //! choose the same entry with the same generics and compile the same program; only addresses, sizes, scalars and
 //! the grid differ. The exception are extents other than 1 that an entry's type fixes: see [`super::choose::facts_decide`].
 
@@ -22,8 +22,10 @@ pub fn signature(call: &Call<'_>) -> Vec<u64> {
     for index in 0..kernel.arrays.len() {
         // An array has at most 33 bits of facts: four for each axis, one for its address.
         let array = call.array(index);
-        let shape =
-            u64::from(call.list(index).is_some()) << 63 | (array.ndim as u64) << 40 | (array.dtype as u64) << 48;
+        let shape = u64::from(call.list(index).is_some()) << 63
+            | u64::from(call.overlaps(index)) << 62
+            | (array.ndim as u64) << 40
+            | (array.dtype as u64) << 48;
         words.push(array_bits(call, index) | shape);
     }
     words.extend((0..kernel.scalars.len()).map(|index| call.scalar_type(index).map_or(u64::MAX, |dtype| dtype as u64)));

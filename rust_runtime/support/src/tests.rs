@@ -4,7 +4,7 @@ use std::ffi::CString;
 
 use super::abi::{Launch, MAX_RANK, Payload, RawValue, TensorDesc, form, kind};
 use super::call::Call;
-use super::choose::{Argument, Chosen, choose, dtype, facts_decide, flag, size};
+use super::choose::{Argument, Chosen, choose, dtype, extent, facts_decide, flag, size};
 use super::dtype::DType;
 use super::facts::array_facts;
 use super::plan::describe;
@@ -31,7 +31,7 @@ static KERNEL: Kernel = Kernel {
             },
             generics: &[
                 Generic::Type("E", GENERIC, |call| dtype(call.dtype(0))),
-                Generic::Size("X_D0", |call| size(call.dim(0, 0))),
+                Generic::Size("X_D0", |call| extent(call.dim(0, 0))),
             ],
             params: &[
                 Param::Array {
@@ -295,6 +295,10 @@ fn grids_and_hints() {
     }
 }
 
+fn shape(sizes: [i64; 2]) -> [i64; MAX_RANK] {
+    std::array::from_fn(|axis| sizes.get(axis).copied().unwrap_or(0))
+}
+
 #[test]
 fn a_signature_holds_what_decides_and_nothing_else() {
     let of = |change: &dyn Fn(&mut Arguments)| {
@@ -307,7 +311,8 @@ fn a_signature_holds_what_decides_and_nothing_else() {
             (a.launch.grid, a.launch.stream) = ([7, 7, 7], 9)
         }];
     assert!(same.iter().all(|change| of(*change) == of(&|_| ())));
-    let other: [&dyn Fn(&mut Arguments); 10] = [
+    let other: [&dyn Fn(&mut Arguments); 11] = [
+        &|a| (a.arrays[0].shape, a.arrays[0].strides) = (shape([32, 9]), shape([8, 1])),
         &|a| a.arrays[0].shape[0] = 31,
         &|a| a.arrays[0].shape[1] = 1,
         &|a| a.arrays[0].strides[0] = 9,
@@ -323,7 +328,7 @@ fn a_signature_holds_what_decides_and_nothing_else() {
     all.push(of(&|_| ()));
     all.sort();
     all.dedup();
-    assert_eq!(all.len(), 11);
+    assert_eq!(all.len(), 12);
 }
 
 #[test]

@@ -226,6 +226,8 @@ def _list(elements: Sequence[dict[str, Any]]) -> dict[str, Any]:
             if isinstance(mine, list) and isinstance(theirs, list) and len(mine) == len(theirs):
                 neutral = 1 if name.endswith("divisible_by") else None
                 common[name] = [a if a == b else neutral for a, b in zip(mine, theirs, strict=False)]
+            elif name == "may_alias_internally":
+                common[name] = mine or theirs
             elif mine != theirs:
                 common[name] = 1
     return {"kind": "ListConstraint", "element": common, "alias_groups": [], "elements_may_alias": True}
@@ -237,13 +239,23 @@ def _array(value: Any) -> dict[str, Any]:
     return {
         "kind": "ArrayConstraint", "dtype": dtype, "ndim": len(shape), "index_dtype": "int32",
         "stride_lower_bound_incl": [None if s == 1 else 0 for s in strides], "alias_groups": [],
-        "may_alias_internally": False,
+        "may_alias_internally": _overlaps(shape, strides),
         "stride_constant": [1 if s == 1 else None for s in strides],
         "shape_constant": [1 if n == 1 else None for n in shape],
         "stride_divisible_by": [whole if s != 1 and s % whole == 0 else 1 for s in strides],
         "shape_divisible_by": [16 if n != 1 and n % 16 == 0 else 1 for n in shape],
         "base_addr_divisible_by": 16 if address % 16 == 0 else 1,
     }  # fmt: skip
+
+
+def _overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether elements may share memory: an axis steps over less than the axis with the next smaller stride covers."""
+    covered = 1
+    for stride, size in sorted(zip(strides, shape, strict=False)):
+        if stride <= 0 or stride < covered:
+            return True
+        covered = stride * size
+    return False
 
 
 def _layout(value: Any) -> tuple[list[int], list[int], str, int, int]:
