@@ -79,7 +79,7 @@ $(STAMPS)/extension: $(STAMPS)/requirements $(RUST_SOURCES)
 	@touch $@
 
 # What a GPU machine without internet needs for benchmarks/gpu: .dev/gpu and .dev/cu.tar.xz.
-# CHECKOUT is a clone of TileGym's repository, whose tests are run.
+# CHECKOUT is a clone of TileGym's repository, whose tests (of operators and of suites) are run.
 CHECKOUT ?= TileGym
 GPU_OUT := out/gpu
 
