@@ -63,6 +63,7 @@ _PACKAGE = {
     "ops/cutile/chain.py": '''
         import cuda.tile as ct
         from tilegym.backend import register_impl
+        from . import twice as module
         from .twice import twice
 
         @ct.kernel
@@ -71,6 +72,9 @@ _PACKAGE = {
 
         @register_impl("chain", backend="cutile")
         def chain(x):
+            from tilegym.ops.cutile.twice import twice as inside
+
+            assert inside is twice is module.twice
             return twice(x)
         ''',
 }  # fmt: skip
@@ -92,7 +96,7 @@ for name in ("twice", "chain"):
         print(name, type(exc).__name__, type(exc).__module__)
 print(call("another", x), tilegym.ops.interface.get_current_backend(), tilegym.backend.get_current_backend())
 import tilegym.ops.cutile_rs.chain as chain
-print(chain.twice.__module__, ours.install() == ours.OPERATORS)
+print(chain.twice.__module__, chain.module.__name__, ours.install() == ours.OPERATORS)
 """
 
 
@@ -134,7 +138,7 @@ def test_the_backend_routes_translated_operators_and_leaves_the_others(folder: P
         "twice DriverError cutile_kernels._runtime.errors",
         "chain DriverError cutile_kernels._runtime.errors",  # also through the other operator that it imports
         "fallback cutile cutile-rs",
-        "cutile_kernels.twice.host True",
+        "cutile_kernels.twice.host cutile_kernels.twice.host True",
     ], done.stderr
 
 

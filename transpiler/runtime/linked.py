@@ -74,11 +74,13 @@ class Linked:
         for module in self.modules.values():
             for name, value in list(vars(module).items()):
                 mine = self._counterpart(value)
-                if mine is not None:
+                if mine is not None and mine is not module:
                     setattr(module, name, mine)
 
     def _counterpart(self, value: Any) -> Any:
-        """What a host module has in the place of a function, class or kernel of the author's module."""
+        """What there is of ours in the place of an author's module, or of a function, class or kernel of it."""
+        if isinstance(value, types.ModuleType):
+            return self.modules.get(value.__name__)
         owner = value._pyfunc if type(value).__module__.startswith("cuda.tile") and hasattr(value, "_pyfunc") else value
         if not isinstance(owner, types.FunctionType | type):
             return None
