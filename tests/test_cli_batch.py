@@ -170,6 +170,9 @@ def test_hash_seeds_and_workers_change_nothing(tmp_path: Path) -> None:
 
 def test_merged_shards_are_what_one_run_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus(tmp_path, alpha="x * 2", beta="ct.exp(x)", gamma="ct.frobnicate(x)")
+    with (tmp_path / "corpus.toml").open("a") as manifest:  # host code alone goes with the first shard
+        manifest.write('[[operators]]\nname = "only_host"\npath = "only_host.py"\nhost_only = true\n')
+    (tmp_path / "only_host.py").write_text("x = 1\n")
     monkeypatch.chdir(tmp_path)
     assert cli.main(["batch", "corpus.toml", "-j", "1", "-o", "whole", "--json", "whole.json"]) == 3
     for part in ("1", "2"):
@@ -189,6 +192,7 @@ def test_merged_shards_are_what_one_run_gives(tmp_path: Path, monkeypatch: pytes
     assert cli.main(["merge", "2.json", "1.json", "--json", "merged.json"]) == 3
     whole, merged = (timeless(json.loads((tmp_path / f"{n}.json").read_text())) for n in ("whole", "merged"))
     assert merged == whole
+    assert [(Path(f"o{part}") / "only_host/host.py").is_file() for part in "12"] == [True, False]
 
 
 def test_what_is_merged_has_to_be_one_batch(

@@ -87,7 +87,7 @@ class _Run:
         plan = self._plan()
         names = [one.names for one in plan.operators]
         wanted = shard(names, *self._options.shard) if self._options.shard else None
-        mine = [one for one in plan.operators if wanted is None or any(key[0] == one.name for key in wanted)]
+        mine = [one for one in plan.operators if self._is_mine(one, wanted)]
         known, missing = self._known(mine, wanted)
         stale = self._stale(known, missing)
         total = len(wanted) if wanted is not None else sum(one.check_count for one in mine)
@@ -104,6 +104,12 @@ class _Run:
         return exit_status(report)
 
     # What there is to do
+
+    def _is_mine(self, one: Listed, wanted: Wanted | None) -> bool:
+        """Has this run something of an operator to do? One that is only host code is the first shard's."""
+        if wanted is None or (not one.kernels and self._options.shard and self._options.shard[0] == 1):
+            return True
+        return any(key[0] == one.name for key in wanted)
 
     def _plan(self) -> _Plan:
         plan = _Plan()
