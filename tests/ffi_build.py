@@ -97,10 +97,15 @@ def write_folder(folder: Path, operators: Mapping[str, Mapping[str, str]]) -> No
 
 def build_without_device(folder: Path, operators: Sequence[Operator]) -> None:
     """Build ``libcutile_kernels.so`` with a launch.rs that has no device, and without the kernels."""
+    build_tables(folder, {operator.name: operator.module.module for operator in operators})
+
+
+def build_tables(folder: Path, modules: Mapping[str, str]) -> None:
+    """Build the library of what chooses entries alone; ``modules`` are the operators' modules in kernel.rs."""
     (folder / "src/support/launch.rs").write_text(_LAUNCH, encoding="utf-8")
-    for operator in operators:
-        text = _KERNEL.replace("MODULE", operator.module.module)
-        (folder / operator.name / "kernel.rs").write_text(text, encoding="utf-8")
+    for name, module in modules.items():
+        text = _KERNEL.replace("MODULE", module)
+        (folder / name / "kernel.rs").write_text(text, encoding="utf-8")
     done = subprocess.run(
         ["rustc", "--edition", "2024", "--crate-type", "cdylib", "--crate-name", "cutile_kernels", "-D", "warnings",
          "-o", str(folder / "libcutile_kernels.so"), str(folder / "src/lib.rs")],
