@@ -55,7 +55,7 @@ def _plain(value: Any) -> Any:
 
 
 def _main() -> None:
-    out = []
+    out: list[Any] = []
     for call in json.load(sys.stdin):
         arguments = tuple(map(_argument, call["arguments"]))
         convention = CallingConvention.cutile_python_v2()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ffi_build import FakeTensor
+from ffi_build import FakeTensor, steps
 
 from transpiler.ir.types import DTYPE_TABLE
 from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ScalarSpec, Specialization
@@ -88,13 +88,7 @@ def _extent(rng: random.Random, spec: ArraySpec, axis: int, rate: float) -> int:
 
 def _strides(rng: random.Random, spec: ArraySpec, shape: tuple[int, ...], whole: int, rate: float) -> tuple[int, ...]:
     """Rows one after the other, those of 1 first; then gaps, windows that overlap, steps of 0, or all 1."""
-    rank = len(shape)
-    constant = (*spec.stride_constant, *(None,) * rank)
-    divisors = (*spec.stride_divisible_by, *(1,) * rank)
-    end, out = 1, [1] * rank
-    for axis in sorted(range(rank), key=lambda axis: (constant[axis] != 1, -axis)):
-        step = 1 if constant[axis] == 1 else _step(end, whole if divisors[axis] > 1 else 1, whole)
-        out[axis], end = step, max(end, step * max(1, shape[axis]))
+    out, rank = steps(spec, shape, whole), len(shape)
     change = rng.random()
     if rank and change < rate / 2:
         out[rng.randrange(rank)] = rng.choice((0, 1, 1, 2, 3, 8, 16, 32))
@@ -103,14 +97,6 @@ def _strides(rng: random.Random, spec: ArraySpec, shape: tuple[int, ...], whole:
         rng.shuffle(order)
         out = [out[axis] for axis in order]
     return tuple(out)
-
-
-def _step(end: int, multiple: int, whole: int) -> int:
-    """The least step from ``end`` on that ``multiple`` divides, and ``whole`` doesn't where that is another one."""
-    step = -(-end // multiple) * multiple
-    while step == 1 or (multiple == 1 and whole > 1 and step % whole == 0):
-        step += multiple
-    return step
 
 
 __all__ = ["Drawn", "draw"]

@@ -395,7 +395,6 @@ class Builder:
         if isinstance(x, HoleVal):
             raise HoleError("", "", self.span, silent=True)
         if isinstance(x, Const) and isinstance(x.value, int):
-            self.decide_type(x)
             return x
         if (c := self.known(x)) is not None and isinstance(c.value, int):
             return c
