@@ -16,7 +16,7 @@ CARGO := $(BIN)/python build_backend/cargo.py
 
 .DEFAULT_GOAL := demo
 .PHONY: demo test lint lint-python lint-rust test-rust test-python browser setup clean gpu-pack interpreter-pack \
-	agents-demo fuzz mutation
+	agents-demo fuzz mutation dispatch
 
 demo: setup
 	@mkdir -p out
@@ -56,6 +56,10 @@ SEED ?= 0
 
 fuzz: setup
 	PYTHONPATH=tests $(BIN)/python -m fuzz --count $(COUNT) --seconds $(SECONDS) --seed $(SEED) -j $(JOBS) -o out/fuzz
+
+# Nightly, with COUNT=5000: random calls; what a launch would take is proved for exactly that call.
+dispatch: setup
+	PYTHONPATH=tests $(BIN)/python -m dispatch $(CORPORA) --count $(COUNT) --seed $(SEED)
 
 # Every kind of fault in every kernel of tilegym-24; who finds it.
 mutation: setup

@@ -18,6 +18,7 @@ from transpiler.emit import EmittedModule, compile_inputs, emit_entry, emit_oper
 from transpiler.emit.abi import CompileInputs, EntryAbi
 from transpiler.emit.extras import render_crate_files, render_extra_files
 from transpiler.frontend import load_program
+from transpiler.ir.types import DTYPE_TABLE
 from transpiler.rules import table
 from transpiler.runtime import build
 from transpiler.spec import ArraySpec, ConstantSpec, ListSpec, ScalarSpec, Specialization
@@ -97,10 +98,15 @@ def write_folder(folder: Path, operators: Mapping[str, Mapping[str, str]]) -> No
 
 def build_without_device(folder: Path, operators: Sequence[Operator]) -> None:
     """Build ``libcutile_kernels.so`` with a launch.rs that has no device, and without the kernels."""
+    build_tables(folder, {operator.name: operator.module.module for operator in operators})
+
+
+def build_tables(folder: Path, modules: Mapping[str, str]) -> None:
+    """Build the library of what chooses entries alone; ``modules`` are the operators' modules in kernel.rs."""
     (folder / "src/support/launch.rs").write_text(_LAUNCH, encoding="utf-8")
-    for operator in operators:
-        text = _KERNEL.replace("MODULE", operator.module.module)
-        (folder / operator.name / "kernel.rs").write_text(text, encoding="utf-8")
+    for name, module in modules.items():
+        text = _KERNEL.replace("MODULE", module)
+        (folder / name / "kernel.rs").write_text(text, encoding="utf-8")
     done = subprocess.run(
         ["rustc", "--edition", "2024", "--crate-type", "cdylib", "--crate-name", "cutile_kernels", "-D", "warnings",
          "-o", str(folder / "libcutile_kernels.so"), str(folder / "src/lib.rs")],
@@ -155,13 +161,29 @@ def arguments(spec: Specialization) -> list[Any]:
     return [_argument(param) for param in spec.params.values()]
 
 
+def steps(spec: ArraySpec, shape: Sequence[int], whole: int) -> list[int]:
+    """Strides of an array whose elements share no memory, with the facts that are stated: those of 1 come first."""
+    rank = len(shape)
+    constant, divisors = (*spec.stride_constant, *(None,) * rank), (*spec.stride_divisible_by, *(1,) * rank)
+    end, out = 1, [1] * rank
+    for axis in sorted(range(rank), key=lambda axis: (constant[axis] != 1, -axis)):
+        multiple = whole if divisors[axis] > 1 else 1
+        step = 1 if constant[axis] == 1 else -(-end // multiple) * multiple
+        while constant[axis] != 1 and (step == 1 or (multiple == 1 and whole > 1 and step % whole == 0)):
+            step += multiple
+        out[axis], end = step, max(end, step * max(1, shape[axis]))
+    return out
+
+
 def _argument(param: object) -> Any:
     match param:
         case ArraySpec():
             shape = [c if c is not None else 48 if d == 16 else 17 for c, d in
                      zip(param.shape_constant, param.shape_divisible_by, strict=True)]  # fmt: skip
-            strides = [c if c is not None else 3 * d if d > 1 else 3 for c, d in
-                       zip(param.stride_constant, param.stride_divisible_by, strict=True)]  # fmt: skip
+            strides = steps(param, shape, max(1, 16 // max(1, DTYPE_TABLE[param.dtype][1] // 8)))
+            if param.may_alias_internally:
+                strides = [c or (0 if d > 1 else 3) for c, d in
+                           zip(param.stride_constant, param.stride_divisible_by, strict=True)]  # fmt: skip
             address = 0x7F00_0000_0000 + (0 if param.base_addr_divisible_by == 16 else 8)
             return FakeTensor(tuple(shape), tuple(strides), f"torch.{param.dtype.rstrip('_')}", address)
         case ListSpec():

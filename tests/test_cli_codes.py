@@ -54,7 +54,9 @@ SHARED = {
     "E0848": {"corpora.py", "jobs.py", "sources.py"},
     "E0823": {"changeset/checkout.py", "cli.py", "record/command.py", "report/output.py", "store.py"},
     "E0902": {"frontend/depth.py", "internal.py"},
-    **dict.fromkeys(("W0275", "W0276", "W0277"), {"fitting.py", "report/output.py"}),
+    "W0275": {"fitting.py", "report/output.py"},
+    "W0276": {"fitting.py", "report/output.py"},
+    "W0277": {"fitting.py", "report/output.py"},
     "W0270": {"frontend/callsites.py", "frontend/defaults.py"},
     "W0272": {"frontend/callsites.py", "frontend/defaults.py"},
 }  # fmt: skip

@@ -100,7 +100,7 @@ CRATE_FILES = {
 Batch = Callable[..., dict[str, Any]]
 
 
-def package(root: Path, folder: str = "src/", **other: object) -> Path:
+def package(root: Path, folder: str = "src/", **other: Any) -> Path:
     """Write a package `tilegym` with two operators and a helper; returns the folder that was given."""
     values = {**AS_STATED, **other}
     base = root / f"{folder}tilegym"
@@ -118,7 +118,7 @@ def git(folder: Path, *arguments: str) -> str:
     return subprocess.run(done, capture_output=True, text=True, check=True).stdout
 
 
-def checkout(root: Path, **other: object) -> Path:
+def checkout(root: Path, **other: Any) -> Path:
     """Write a repository with the package, a crate of ports and a commit."""
     package(root, **other)
     for name, text in CRATE_FILES.items():
@@ -220,7 +220,7 @@ def test_a_batch_of_a_checkout_and_of_what_is_installed(installed: Path, batch: 
     """One manifest, one output folder, one cache: each run has its own sources, a helper of them too."""
     package(installed / "co", limit=0.25, factor=5, note="second")
     mine, theirs = (), ("--sources", "co")
-    made = {}
+    made: dict[tuple[str, ...], tuple[str, str]] = {}
     for arguments in (mine, theirs, mine, theirs):
         report = batch(*arguments)
         assert report["status"] == 0 and report["totals"]["proved"] == 3 == report["totals"]["checks"]
@@ -334,7 +334,7 @@ def test_an_operator_that_can_not_be_read(
 
 def test_a_changeset_holds_the_checkouts_version(installed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Host code, constant and helper are those of the checkout, and what is proved against."""
-    made = {}
+    made: dict[str, tuple[str, ...]] = {}
     for name, other in (("a", {}), ("b", {"limit": 0.25, "factor": 5, "note": "second"})):
         root = checkout(installed / name, **other)
         command = ["changeset", "scale", "--into", str(root), "-j", "1", "--evidence", f"{name}.evidence"]
@@ -344,7 +344,6 @@ def test_a_changeset_holds_the_checkouts_version(installed: Path, capsys: pytest
         (reference,) = (installed / f"{name}.evidence/scale/scale_kernel/f32").glob("reference.mlir")
         made[name] = (*texts, reference.read_text())
     assert 'note = "first"' in made["a"][0] and 'note = "second"' in made["b"][0]
-    assert "2.5" not in made["b"][1] or made["a"][1] != made["b"][1]
     assert "5.000000e-01" in made["a"][2] and "2.500000e-01" in made["b"][2] and "5.000000e+00" in made["b"][2]
     assert made["a"][1] != made["b"][1]
 

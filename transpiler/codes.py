@@ -132,7 +132,7 @@ _OWN: dict[str, Code] = {
                   "interface. The host module goes on launching it with cuda.tile.",
                   "The message says which parameter or entry is in the way."),
     "E0621": Code("two entries for one call", "Two entries of a kernel are different programs, and the call that the "
-                  "message describes fulfils the conditions of both: a launch would take the first, whichever is right. "
+                  "message describes fulfils the conditions of both: a launch would take the first, right or not. "
                   "What sets them apart when translating is not among their conditions.",
                   "It is a mistake of transpile: please report it. Until then, translate the kernel with only one of "
                   "the specializations."),

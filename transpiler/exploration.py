@@ -20,8 +20,8 @@ def explored(job: OperatorJob, lookups: Lookups | None = None) -> OperatorJob:
 
     A source that can't be read is left to translation, which says why.
     """
-    from transpiler.frontend.program import load_program, program_lookups
     from transpiler import passes
+    from transpiler.frontend.program import load_program, program_lookups
     from transpiler.specialize.variants import explore
 
     try:

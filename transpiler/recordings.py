@@ -61,7 +61,21 @@ def array_for(dtype: str, shape: Sequence[int], strides: Sequence[int] | None = 
         shape_divisible_by=tuple(16 if n % 16 == 0 else 1 for n in shape),
         stride_divisible_by=tuple(whole if n != 1 and n % whole == 0 else 1 for n in strides),
         base_addr_divisible_by=base,
+        may_alias_internally=overlaps(shape, strides),
     )
+
+
+def overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether elements may share memory, as the reference's launcher says it.
+
+    An axis steps over nothing, or over less than the axis with the next smaller stride covers.
+    """
+    covered = 1
+    for stride, size in sorted(zip(strides, shape, strict=True)):
+        if stride <= 0 or stride < covered:
+            return True
+        covered = stride * size
+    return False
 
 
 def operator_name(module: str) -> str:

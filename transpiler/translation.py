@@ -167,8 +167,8 @@ class LaunchTables:
 class Translation:
     """A translated operator: plan, files by their path in the operator's folder, closures and traces by kernel.
 
-    ``lookups`` is what was read for it, ``sites`` its Holes and ``tables`` what a launch chooses from.  An operator that
-    was read back from its folder has neither traces nor these.
+    ``lookups`` is what was read for it, ``sites`` its Holes and ``tables`` what a launch chooses from.  An operator
+    that was read back from its folder has neither traces nor these.
     """
 
     plan: OperatorPlan

@@ -66,7 +66,9 @@ def store_listing(
     inputs = lookups.inputs(since_ns=since_ns)
     if inputs is not None:
         rows = [[one.name, str(one.path), one.shown, one.kernels, one.digest] for one in found]
-        folder.put_json(_KIND, _key(argument, target, sources, explore), {"inputs": inputs.to_json(), "operators": rows})
+        folder.put_json(
+            _KIND, _key(argument, target, sources, explore), {"inputs": inputs.to_json(), "operators": rows}
+        )
 
 
 def listed(argument: str, job: OperatorJob) -> Listed:

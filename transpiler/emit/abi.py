@@ -15,7 +15,7 @@ class Generic:
 
     ``value`` is the expression that the launcher (and the check) evaluates: a "dtype" leaf for a
     type, an expression over constants for a size, a "dim" leaf (-1 when dynamic) for a static dim.
-    ``no_bool``: the entry was made for an int, and a bool of the same value would be another program.
+    ``no_bool``: the entry was made for an int; a bool of the same value would be another program, or is refused.
     """
 
     name: str

@@ -21,6 +21,7 @@ class Generics:
         self._same = _equalities(kernel)
         self._consts: dict[Sym, str] = {}
         self._dims: dict[tuple[str, int], str] = {}
+        self._sizes: set[Sym] = set()
         self._params = {upper(n): n for n in reversed(kernel.constants)}
         self._elements = _element_names(kernel, {upper(n) for n in kernel.constants})
 
@@ -76,7 +77,12 @@ class Generics:
 
     def dims(self, shape: Shape) -> tuple[str, ...]:
         """A shape's dimensions as Rust text."""
+        self._note_sizes(shape)
         return tuple(self.const(d.sym, d.value) for d in shape)
+
+    def _note_sizes(self, shape: Shape) -> None:
+        """Remember what are sizes of tiles, which no bool can be."""
+        self._sizes |= {self.canonical(d.sym) for d in shape}
 
     def array_dims(self, name: str) -> tuple[str, ...]:
         """The dimensions of an array parameter's type."""
@@ -167,7 +173,7 @@ class Generics:
         plain = [(s, n) for s, n in self._consts.items() if s.op == "param"]
         derived = [(s, n) for s, n in self._consts.items() if s.op != "param"]
         plain.sort(key=lambda item: order.get(str(item[0].args[0]), len(order)))
-        return (*out, *(Generic(name, "i32", sym) for sym, name in plain + derived))
+        return (*out, *(Generic(name, "i32", sym, sym in self._sizes) for sym, name in plain + derived))
 
 
 class FunctionGenerics(Generics):
@@ -220,6 +226,9 @@ class FunctionGenerics(Generics):
             self._dims.setdefault((name, axis), text if self.same else unique(f"A{axis}", taken))
             out.append(self._dims[name, axis])
         return tuple(out)
+
+    def _note_sizes(self, shape: Shape) -> None:
+        self.outer._note_sizes(shape)
 
     def local(self) -> tuple[Generic, ...]:
         """The function's own generics in order of declaration."""

@@ -227,7 +227,8 @@ def _kernel_abi(operator: str, group: _Group) -> KernelAbi:
 def _said_by_type(generic: Generic, common: Sequence[Condition], either: set[Sym]) -> Generic:
     """Let a size say that its constant is no bool, where no entry of the kernel is for a bool."""
     said = Condition(Sym("is_bool", (generic.value,)), False)
-    return replace(generic, no_bool=generic.kind == "i32" and said in common and said.sym not in either)
+    decided = generic.kind == "i32" and said in common and said.sym not in either
+    return replace(generic, no_bool=generic.no_bool or decided)
 
 
 def _without(conditions: Sequence[Condition], syms: set[Sym]) -> tuple[Condition, ...]:

@@ -59,7 +59,7 @@ def _power(a: Any, b: Any) -> Any:
 
 
 def _shifted(a: Any, b: Any) -> Any:
-    if isinstance(b, int) and b > _MAX_BITS:
+    if isinstance(b, int) and b > _MAX_BITS and a != 0:
         raise OverflowError(f"the result has more than {_MAX_BITS} bits")
     return a << b
 

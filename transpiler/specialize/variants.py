@@ -32,6 +32,7 @@ MAX_RUNS = 200
 _TURNED = ("param", "dtype", "overlaps")  # leaves that are given other values
 MAX_PATHS = 48  # of one kernel: each is a check, and often an entry
 _MAX_TRIALS = 400  # assignments looked at for one decision
+_MAX_CHOICES = 4  # tried of one flip, until the kernel doesn't refuse the values
 _POWERS = tuple(1 << i for i in range(11))
 Path = tuple[tuple[Sym, Any], ...]
 
@@ -87,12 +88,12 @@ class _Explorer:
 
     def explore(self, seeds: tuple[Specialization, ...]) -> tuple[Specialization, ...]:
         found: list[Specialization] = []
-        work: list[tuple[Specialization, str]] = [(one, "") for one in seeds]
+        work: list[tuple[tuple[Specialization, ...], str]] = [((one,), "") for one in seeds]
         self._names = {one.name for one in seeds}
         while work and self._runs_left and len(self._paths) < MAX_PATHS + len(seeds):
-            one, wanted = work.pop(0)
+            choices, wanted = work.pop(0)
             given = not wanted
-            residual = self._run(one, wanted)
+            one, residual = self._first(choices, wanted)
             if given:
                 found.append(one)
             if residual is None:
@@ -105,7 +106,7 @@ class _Explorer:
                 one = self._named(one)
                 found.append(one)
             work.extend(self._flips(one, residual))
-        found.extend(one for one, wanted in work if not wanted)
+        found.extend(choices[0] for choices, wanted in work if not wanted)
         for wanted in dict.fromkeys(wanted for _, wanted in work if wanted):
             self._open.setdefault(wanted, f"exploration is bounded ({self._ended()})")
         return tuple(found)
@@ -125,11 +126,19 @@ class _Explorer:
         self._names.add(name)
         return one.model_copy(update={"name": name})
 
-    def _run(self, one: Specialization, wanted: str) -> Kernel | None:
-        """Specialize, unless the same values were tried before or the kernel refuses them."""
-        key = one.model_copy(update={"name": ""}).model_dump_json()
-        if key in self._tried:
-            return None
+    def _first(self, choices: Sequence[Specialization], wanted: str) -> tuple[Specialization, Kernel | None]:
+        """Run what takes a path, the first of several that the kernel doesn't refuse; None for one that is known."""
+        for one in choices:
+            key = one.model_copy(update={"name": ""}).model_dump_json()
+            if key in self._tried:
+                return one, None
+            residual = self._run(one, key, wanted) if self._runs_left else None
+            if residual is not None:
+                return one, residual
+        return choices[-1], None
+
+    def _run(self, one: Specialization, key: str, wanted: str) -> Kernel | None:
+        """Specialize, unless the kernel refuses the values."""
         self._tried.add(key)
         self._runs_left -= 1
         try:
@@ -143,23 +152,23 @@ class _Explorer:
                 self._open.setdefault(wanted, refusal.diagnostic.message)
             return None
 
-    def _flips(self, one: Specialization, residual: Kernel) -> list[tuple[Specialization, str]]:
-        """What takes another path, each with the condition that it is for."""
-        found: list[tuple[Specialization, str]] = []
+    def _flips(self, one: Specialization, residual: Kernel) -> list[tuple[tuple[Specialization, ...], str]]:
+        """What takes another path, with other choices of it, each with the condition that it is for."""
+        found: list[tuple[tuple[Specialization, ...], str]] = []
         for index, condition in enumerate(residual.conditions):
             before = residual.conditions[:index]
             if not isinstance(condition.outcome, bool):
                 self._pinned(condition)
                 continue
-            other = _flip(one, before, condition)
+            others = _flip(one, before, condition)
             turned = Condition(condition.sym, not condition.outcome, condition.span)
-            if other is not None:
-                found.append((other, condition_text((*before, turned))))
+            if others:
+                found.append((others, condition_text((*before, turned))))
             elif not _impossible(one, before, condition):
                 self._open.setdefault(condition_text((*before, turned)), "no values were found for which it holds")
         dynamic = _without_baked_in(one, residual.conditions)
         if dynamic is not None:
-            found.append((dynamic, "sizes and strides that aren't baked in"))
+            found.append(((dynamic,), "sizes and strides that aren't baked in"))
         return found
 
     def _pinned(self, condition: Condition) -> None:
@@ -263,18 +272,21 @@ def _dynamic(array: ArraySpec, axes: set[tuple[str, int]]) -> ArraySpec:
                                     "stride_constant": strides, "stride_lower_bound_incl": bounds})  # fmt: skip
 
 
-def _flip(one: Specialization, before: Sequence[Condition], condition: Condition) -> Specialization | None:
-    """Return the specialization with other values under which the decision falls the other way, if one is found."""
+def _flip(one: Specialization, before: Sequence[Condition], condition: Condition) -> tuple[Specialization, ...]:
+    """Return the specialization with other values under which the decision falls the other way: some of those found."""
     values = leaf_values(one)
     leaves = _varied(before, condition)
     choices = [_candidates(leaf, values, condition.sym) for leaf in leaves]
+    found: list[Specialization] = []
     for assignment in itertools.islice(itertools.product(*choices), _MAX_TRIALS):
         trial: Leaves = values | {(leaf.op, *leaf.args): v for leaf, v in zip(leaves, assignment, strict=True)}
         if _outcome(condition, trial) == (not condition.outcome) and all(
             _outcome(c, trial) == c.outcome for c in before
         ):
-            return _replaced(one, leaves, assignment)
-    return None
+            found.append(_replaced(one, leaves, assignment))
+            if len(found) == _MAX_CHOICES:
+                break
+    return tuple(found)
 
 
 def _varied(before: Sequence[Condition], condition: Condition) -> list[Sym]:
