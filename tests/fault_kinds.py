@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 import fault_edits as fe
+import fault_undefined as fu
 from fault_edits import Edit, TextEdit
 
 
@@ -166,4 +167,12 @@ FACTS = (
     inputs("element type of an array", fe.generic({"f16": "bf16", "bf16": "f16", "f32": "f16"}.get)),
 )
 
-KINDS = (*MEMORY, *ORDER, *HINTS, *ARITHMETIC, *VALUES, *CONTROL, *FACTS)
+UNDEFINED = (
+    text("a bound stated of what nothing needs", fu.stated_of_nothing("assume_bounds_lower::<_, 1048576>")),
+    text("a divisor stated of what nothing needs", fu.stated_of_nothing("assume_div_by::<_, 4096>")),
+    text("a loop that may not end", fu.endless_loop),
+    text("signed overflow excluded", fu.overflow_excluded("NoSignedWrap")),
+    text("unsigned overflow excluded", fu.overflow_excluded("NoUnsignedWrap")),
+)
+
+KINDS = (*MEMORY, *ORDER, *HINTS, *ARITHMETIC, *VALUES, *CONTROL, *FACTS, *UNDEFINED)

@@ -175,7 +175,7 @@ def test_promises_of_a_specialization() -> None:
         frozenset(("div_by<1>", "bounded<1,1>")),
         frozenset(),
         frozenset(),
-        frozenset(),
+        frozenset(("div_by<1>", "bounded<0,?>")),
     )
 
 

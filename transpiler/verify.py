@@ -111,7 +111,8 @@ def _flat_sizes(p: ParamSpec) -> tuple[int, int]:
 def promises(spec: Specialization) -> tuple[frozenset[str], ...]:
     """What a specialization promises of the reference's flat parameters, as predicates of Tile IR.
 
-    An array is its pointer (divisors in bytes), its sizes and its strides (in elements); a size is at least 0.
+    An array is its pointer (divisors in bytes), its sizes and its strides (in elements), a list the pointer of its
+    table and its length; sizes and lengths are at least 0.
     """
     out: list[frozenset[str]] = []
     for p in spec.params.values():
@@ -120,6 +121,8 @@ def promises(spec: Specialization) -> tuple[frozenset[str], ...]:
             strides = zip(p.stride_constant, p.stride_divisible_by, p.stride_lower_bound_incl, strict=True)
             out += [frozenset((f"div_by<{p.base_addr_divisible_by}>",))]
             out += [_of_integer(*known) for known in (*sizes, *strides)]
+        elif isinstance(p, ListSpec):
+            out += [frozenset(), _of_integer(None, 1, 0)]
         else:
             out += [frozenset()] * _flat_sizes(p)[1]
     return tuple(out)

@@ -13,7 +13,7 @@ from transpiler.ir.tir import Op
 from transpiler.ir.types import DType, TileTy
 
 _SPLATS = {"int32": "i32", "int64": "i64", "float32": "f32"}
-_NAN_BITS = {16: 0x7E00, 32: 0x7FC00000, 64: 0x7FF8000000000000}
+_NAN_BITS = {"float16": 0x7E00, "bfloat16": 0x7FC0, "float32": 0x7FC00000, "float64": 0x7FF8000000000000}
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _float(value: float, ty: TileTy, shape: rust.Expr, generic: bool) -> Constan
     if ty.dtype.category == "restricted_float":
         return _restricted(value, ty, shape)
     if math.isnan(value):
-        return _nan(ty, shape) if not generic and ty.dtype.name in ("float16", "float32", "float64") else None
+        return None if generic else _nan(ty, shape, negative=math.copysign(1, value) < 0)
     text = f"f64::{'' if value > 0 else 'NEG_'}INFINITY" if math.isinf(value) else repr(value)
     if not generic and ty.dtype.name == "float32":
         return _scalar_or_splat(ty.dtype, text, ty, shape)
@@ -120,10 +120,13 @@ def _restricted(value: float, ty: TileTy, shape: rust.Expr) -> Constant | None:
     return _typed("const_i", "0", shape, False) if zero else None
 
 
-def _nan(ty: TileTy, shape: rust.Expr) -> Constant | None:
-    bits = _NAN_BITS[ty.dtype.bits]
-    if ty.dtype.bits == 32 and ty.shape:
-        return Constant(rust.call("bitcast", rust.call("splat_i32", rust.Text(str(bits)), shape)), False)
-    if ty.dtype.bits == 32:
-        return Constant(rust.call("bitcast", rust.call("const_i32", rust.Text(str(bits)))), False)
-    return None
+def _nan(ty: TileTy, shape: rust.Expr, *, negative: bool) -> Constant:
+    """A quiet NaN by its bits, as a signed number: cutile 0.5 has no literal of one."""
+    number = str(_NAN_BITS[ty.dtype.name] - (negative << (ty.dtype.bits - 1)))
+    if ty.dtype.bits != 32:
+        whole = rust.call(f"const_i::<i{ty.dtype.bits}, _>", rust.Text(number), shape)
+    elif ty.shape:
+        whole = rust.call("splat_i32", rust.Text(number), shape)
+    else:
+        whole = rust.call("const_i32", rust.Text(number))
+    return Constant(rust.call("bitcast", whole), False)

@@ -25,7 +25,7 @@ ELEMENTS = {
 _INTEGER = re.compile(r"i(8|16|32|64)")
 _POINTER = re.compile(r"ptr<(.*)>")
 _VIEW = re.compile(r"(partition|strided|gather_scatter)_view<(.*)>")
-_QUIET_NAN = {"float16": 0x7E00, "float32": 0x7FC00000, "float64": 0x7FF8000000000000}
+_QUIET_NAN = {"float16": 0x7E00, "bfloat16": 0x7FC0, "float32": 0x7FC00000, "float64": 0x7FF8000000000000}
 
 
 def dtype_of(element: str, like: DType | None = None, signed: bool | None = None) -> DType:

@@ -193,6 +193,8 @@ class Builder:
         if d.is_int and (w := wrapped(int(v), d)) != v:
             self.decide(Const(v, s))
             v, s = w, sy.lit(w)
+        if v != v:
+            d = self.fix(d)  # it is written by its bits
         if sy.leaves_of(s) and not d.is_int:
             return self._float_of_symbolic(v, d, shape, s)
         if sy.leaves_of(s) and d.name == "int64" and -(2**31) <= int(v) < 2**31:
@@ -217,7 +219,7 @@ class Builder:
         if exact and d.name == "float32" and d.of is None and _is_integer_expression(inner, self.int_params):
             whole = self.value("constant", (), TileTy(I32, shape), value=int(value), sym=inner)
             return self.value("convert", (whole,), TileTy(d, shape))
-        if d.category == "float" and isinstance(value, float):
+        if d.category == "float" and isinstance(value, float) and (value == value or d == F32):
             single = self.value("constant", (), TileTy(F32, shape), value=rounded(value, F32.name), sym=sym)
             return single if d == F32 else self.value("convert", (single,), TileTy(d, shape))
         self.decide(Const(value, sym))

@@ -201,7 +201,8 @@ def bitcast_of_constant(numbering: Numbering, key: int, args: tuple[int, ...]) -
 def fold_float_conversion(numbering: Numbering, key: int, args: tuple[int, ...]) -> int | None:
     form = FORMS[key]
     value, result = constant_value(numbering, args[0]), form.result_types[0]
-    if value is None or form.get("rounding") not in (None, "nearest_even"):
+    exactly = form.get("rounding") in (None, "nearest_even") and form.get("flush_to_zero") is None
+    if value is None or not exactly:
         return None
     found = converted(value, tile_type(result).element)
     return None if found is None else numbering.cons(constant_form(found, result), ())
