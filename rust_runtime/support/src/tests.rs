@@ -370,16 +370,26 @@ impl Backend for Recorder {
 #[test]
 fn the_facts_of_lists_are_remembered() {
     static RECORDER: Recorder = Recorder { known: Mutex::new(Vec::new()), again: AtomicUsize::new(0) };
+    static LISTS: Kernel = Kernel {
+        name: "_lists",
+        arrays: &["xs"],
+        scalars: &[],
+        constants: &[],
+        opt_levels: &[],
+        entries: &[Entry {
+            name: "all",
+            when: "True",
+            applies: |_| true,
+            generics: &[],
+            params: &[Param::List { name: "xs", index: 0, element: Element::Fixed(DType::F16), rank: 2 }],
+        }],
+    };
     let launched = |items: &[TensorDesc]| {
-        let mut arguments = arguments();
         let list = TensorDesc { data: items.as_ptr() as u64, form: form::LIST, ..array(DType::F16, &[], &[]) };
-        arguments.arrays[0] = TensorDesc { shape: shape([items.len() as i64, 0]), ..list };
-        let Arguments { arrays, scalars, constants, launch } = &arguments;
-        // SAFETY: the pointers are to vectors that outlive the call.
-        let status = unsafe {
-            let (arrays, scalars, constants) = (arrays.as_ptr(), scalars.as_ptr(), constants.as_ptr());
-            super::launch(&KERNEL, &RECORDER, arrays, 2, scalars, 1, constants, 2, launch)
-        };
+        let list = TensorDesc { shape: shape([items.len() as i64, 0]), ..list };
+        let (launch, none) = (arguments().launch, std::ptr::null());
+        // SAFETY: the pointers are to values that outlive the call.
+        let status = unsafe { super::launch(&LISTS, &RECORDER, &raw const list, 1, none, 0, none, 0, &launch) };
         assert_eq!(status, 0);
         (RECORDER.known.lock().unwrap().len(), RECORDER.again.load(Ordering::Relaxed))
     };
