@@ -174,19 +174,24 @@ def test_launches_of_a_kernel_that_cuda_tile_made_of_our_function(
 
 
 def test_hints_from_a_tuner(ours: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
-    from transpiler.runtime import Measurement, tuning
+    from transpiler.runtime import tuning
 
     tried: list[dict[str, Any]] = []
 
-    def measure(config: Any, kernel: Kernel, *_: Any) -> Any:
-        tried.append(kernel.hints)
-        return Measurement(config=config, mean_us=10.0 - config, num_samples=1, error_margin_us=0.0)
+    class Timer:
+        def __init__(self, *_: Any) -> None:
+            pass
 
-    monkeypatch.setattr(tuning, "_measure", measure)
+        def run(self, kernel: Kernel, *_: Any) -> float:
+            if kernel.hints not in tried[-1:]:
+                tried.append(kernel.hints)
+            return 10.0 - kernel.hints["occupancy"]
+
+    monkeypatch.setattr(tuning, "_Timer", Timer)
     made = {one: ct.kernel(ours._pyfunc, num_ctas=one) for one in (1, 2)}
     for kernel in (ours, made.__getitem__, lambda _: ours):
         found = exhaustive_search([1, 2], 0, lambda _: (1,), kernel, lambda _: (), lambda c: {"occupancy": c},
-                                  flush_l2=False)  # fmt: skip
+                                  quiet=True, flush_l2=False)  # fmt: skip
         best = found.best.config
         assert ours.replace_hints(occupancy=best).hints == {"occupancy": 2}
     assert tried[2:4] == [{"num_ctas": one, "occupancy": one, "opt_level": 3} for one in (1, 2)]

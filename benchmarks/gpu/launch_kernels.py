@@ -22,3 +22,11 @@ def eight(a, b, c, d, e, f, g, out, N: ConstInt):
     low = ct.load(a, (i,), (N,)) + ct.load(b, (i,), (N,)) + ct.load(c, (i,), (N,)) + ct.load(d, (i,), (N,))
     high = ct.load(e, (i,), (N,)) + ct.load(f, (i,), (N,)) + ct.load(g, (i,), (N,))
     ct.store(out, (i,), low + high)
+
+
+@ct.kernel
+def lists(xs, ys, outs, N: ConstInt):
+    i = ct.bid(0)
+    for index in range(len(outs)):
+        x = ct.load(xs[index], (i,), (N,))
+        ct.store(outs[index], (i,), x + ct.load(ys[index], (i,), (N,)))

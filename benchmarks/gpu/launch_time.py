@@ -25,6 +25,7 @@ from typing import Any
 import machine
 
 NAMES = {1: "one", 3: "three", 8: "eight"}
+LISTS = (4, 16)  # arrays in each of the three lists, as group_gemm has them
 ROUNDS, LAUNCHES = 200, 100
 
 
@@ -37,29 +38,46 @@ def main() -> None:
     if options.first:
         print(json.dumps({"seconds": first_launch(options.first)}))
         return
-    tensors = {}
+    tensors, lists = {}, {}
     for count in NAMES:
-        tensors[str(count)] = row = compare(count)
+        tensors[str(count)] = row = compare(launchers(count))
         print(f"{count} tensors: ct.launch {row['reference_us']:.2f} us, ours {row['ours_us']:.2f} us, "
+              f"ratio {row['ratio']:.3f}, ours packed in Python {row['ours_packed_in_python_us']:.2f} us")  # fmt: skip
+    for count in LISTS:
+        lists[str(count)] = row = compare(list_launchers(count))
+        print(f"3 lists of {count}: ct.launch {row['reference_us']:.2f} us, ours {row['ours_us']:.2f} us, "
               f"ratio {row['ratio']:.3f}, ours packed in Python {row['ours_packed_in_python_us']:.2f} us")  # fmt: skip
     first = {which: first_launches(which) for which in ("ours", "reference")}
     for which, times in first.items():
         print(f"first launch of a process, {which}: {times['cold_s']:.3f} s, with machine code on disk "
               f"{times['warm_s']:.3f} s")  # fmt: skip
     if options.out is not None:
-        machine.write(options.out / "launch_time.json", {"tensors": tensors, "first_launch": first})
+        machine.write(options.out / "launch_time.json", {"tensors": tensors, "lists": lists, "first_launch": first})
 
 
 def launchers(count: int) -> dict[str, Callable[[], None]]:
     """Return functions that launch the kernel with this number of tensors once: ours, the reference's, ours slowly."""
+    return _launchers(NAMES[count], (*(_ones() for _ in range(count)), 128))
+
+
+def list_launchers(count: int) -> dict[str, Callable[[], None]]:
+    """Return such functions for the kernel with three lists of this many tensors."""
+    return _launchers("lists", (*([_ones() for _ in range(count)] for _ in range(3)), 128))
+
+
+def _ones() -> Any:
+    torch: Any = importlib.import_module("torch")
+    return torch.ones(128, dtype=torch.float32, device="cuda")
+
+
+def _launchers(name: str, args: tuple[Any, ...]) -> dict[str, Callable[[], None]]:
     torch: Any = importlib.import_module("torch")
     ct: Any = importlib.import_module("cuda.tile")
     ours: Any = importlib.import_module("cutile_kernels.launch_kernels._bindings")
     runtime: Any = importlib.import_module("cutile_kernels._runtime")
     reference: Any = importlib.import_module("launch_kernels")
     stream = torch.cuda.current_stream()
-    args = (*(torch.ones(128, dtype=torch.float32, device="cuda") for _ in range(count)), 128)
-    kernel, original = getattr(ours, NAMES[count]), getattr(reference, NAMES[count])
+    kernel, original = getattr(ours, name), getattr(reference, name)
     return {
         "ours": lambda: runtime.launch(stream, (1,), kernel, args),
         "reference": lambda: ct.launch(stream, (1,), original, args),
@@ -67,10 +85,9 @@ def launchers(count: int) -> dict[str, Callable[[], None]]:
     }
 
 
-def compare(count: int) -> dict[str, float]:
+def compare(functions: dict[str, Callable[[], None]]) -> dict[str, float]:
     """Measure both, and ours with everything packed in Python."""
     torch: Any = importlib.import_module("torch")
-    functions = launchers(count)
     for launch in functions.values():
         for _ in range(50):
             launch()

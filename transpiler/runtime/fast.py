@@ -14,8 +14,8 @@ from typing import Any
 Launch = Callable[[Any, Any, Any, int], int]
 """``launch(stream, grid, args, flags)``: 0 when the kernel is enqueued, a status, or -1 when it wasn't tried."""
 
-_OBJECTS: dict[str, Any] = {"None": None, "True": True, "bool": bool, "float": float, "int": int, "str": str,
-                            "tuple": tuple}  # fmt: skip
+_OBJECTS: dict[str, Any] = {"None": None, "True": True, "bool": bool, "float": float, "int": int, "list": list,
+                            "str": str, "tuple": tuple}  # fmt: skip
 
 
 class FastLaunches:
@@ -38,8 +38,8 @@ class FastLaunches:
     def make(self, function: int, roles: str, hints: Sequence[int], device: int) -> Launch | None:
         """Return the launch function of the kernel whose C function is at an address; None when there can't be one.
 
-        ``roles`` has a letter for each parameter (a: array, s: scalar, c: constant); ``hints`` are in the order of
-        the C structure, and hold for ``device`` (-1: for all).
+        ``roles`` has a letter for each parameter (a: array, l: list of arrays, s: scalar, c: constant); ``hints`` are
+        in the order of the C structure, and hold for ``device`` (-1: for all).
         """
         if self._make is None:
             return None

@@ -198,9 +198,7 @@ class Kernel:
                 return
             if status > 0:
                 self._library.check(status)
-        device = self._call(stream, grid, args, flags)
-        if "l" not in self._roles:
-            self._prepare(device)
+        self._prepare(self._call(stream, grid, args, flags))
 
     def _prepare(self, device: int) -> None:
         """Make the launch function for the calls after this one."""

@@ -5,7 +5,6 @@ use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Once, OnceLock, PoisonError, RwLock};
 
 use cutile::cuda_async::device_context::Validator;
-use cutile::cuda_core::memory::{free_async, malloc_async, memcpy_htod_async};
 use cutile::cuda_core::sys::CUstream;
 use cutile::cuda_core::sys::{CUstreamCaptureStatus, cuStreamIsCapturing};
 use cutile::cuda_core::{Context, Function, Stream, launch_kernel, launch_kernel_pdl};
@@ -18,7 +17,7 @@ use cutile::tile_kernel::{
     validate_programmatic_dependent_launch,
 };
 
-use super::abi::{Launch, flag};
+use super::abi::{Launch, TensorDesc, flag};
 use super::call::Call;
 use super::choose::{Chosen, facts_decide};
 use super::dispatch::Backend;
@@ -28,6 +27,10 @@ use super::lists;
 use super::py::Value;
 use super::status::{Failure, Status, cutile_kernels_last_plan, guarded, set_plan};
 use super::table::Param;
+use staging::Slot;
+
+#[path = "staging.rs"]
+mod staging; // a module of this file: it needs a device as well
 
 /// The module that a kernel's entries are in, and what was compiled of it so far.
 pub struct Program {
@@ -222,9 +225,9 @@ fn primary_context(device: i32) -> Result<Arc<Context>, Failure> {
 }
 
 /// The values that are passed to the kernel, each in a slot of its own.
-fn kernel_arguments(call: &Call<'_>, chosen: &Chosen, tables: &[Table]) -> Vec<u64> {
+fn kernel_arguments(call: &Call<'_>, chosen: &Chosen, tables: Option<&Tables>) -> Vec<u64> {
     let mut slots = Vec::with_capacity(chosen.entry.params.len() * 9);
-    let mut tables = tables.iter();
+    let mut table = tables.map_or(0, |tables| tables.slot.address);
     for param in chosen.entry.params {
         match param {
             Param::Array { index, .. } => {
@@ -233,8 +236,10 @@ fn kernel_arguments(call: &Call<'_>, chosen: &Chosen, tables: &[Table]) -> Vec<u
                 slots.extend(call.shape(*index).iter().chain(call.strides(*index)).map(|&size| size as u64));
             }
             Param::List { index, rank, .. } => {
-                let (rows, width) = (call.list(*index).map_or(0, <[_]>::len), 1 + 2 * *rank);
-                slots.push(tables.next().map_or(0, |table| table.address));
+                let (items, width) = (call.list(*index).unwrap_or_default(), 1 + 2 * *rank);
+                let rows = items.len();
+                slots.push(table);
+                table += (table_words(items) * size_of::<u64>()) as u64;
                 slots.extend([rows, width, width, 1].map(|size| size as u64));
             }
             Param::Scalar { index, dtype, .. } => slots.push(scalar_bits(call.scalar(*index), *dtype)),
@@ -275,36 +280,58 @@ fn check_preconditions(call: &Call<'_>, chosen: &Chosen, compiled: &Compiled) ->
 
 // -- Lists --------------------------------------------------------------------------------------------
 
-/// The table of a list in device memory, there until the stream has passed the launch.
-struct Table {
-    address: u64,
+/// Where the table of each list begins: at a multiple of this many words.
+const TABLE_ALIGNMENT: usize = 16;
+
+/// The tables of all lists of a launch, one after the other in device memory, on their way there in one copy.
+struct Tables {
+    slot: Slot,
     stream: CUstream,
 }
 
-impl Table {
-    /// Makes a table on the stream that the kernel will run on.
-    fn new(words: &[u64], stream: CUstream) -> Result<Self, String> {
+impl Tables {
+    /// Makes the tables on the stream that the kernel will run on; `None` where there are no lists.
+    fn new(call: &Call<'_>, chosen: &Chosen) -> Result<Option<Self>, String> {
+        let lists = || lists_of(call, chosen);
+        let words = lists().map(table_words).sum();
+        if words == 0 {
+            return Ok(None);
+        }
+        let stream = call.launch.stream as CUstream;
         if is_captured(stream) {
-            // A graph would read the words again at each replay, when they are gone.
+            // A graph would read the words again at each replay, when other launches have overwritten them.
             return Err("a kernel that takes a list can't be captured in a CUDA graph".to_owned());
         }
-        // SAFETY: the stream is valid; the memory is used and freed in its order. The driver has read the words when
-        // the copy returns (it stages memory that isn't pinned).
-        unsafe {
-            let address = malloc_async(stream, size_of_val(words)).map_err(|error| error.to_string())?;
-            let table = Self { address, stream };
-            memcpy_htod_async(address, words.as_ptr(), size_of_val(words), stream)
-                .map_err(|error| error.to_string())?;
-            Ok(table)
+        let mut slot = Slot::take(call.launch.device, words).map_err(|error| error.to_string())?;
+        let mut rest = &mut slot.words()[..words];
+        for items in lists() {
+            let (table, behind) = rest.split_at_mut(table_words(items));
+            lists::write_table(items, table);
+            rest = behind;
         }
+        // SAFETY: the stream is of this device and isn't captured; the slot is given back below. If the copy can't be
+        // enqueued the slot is dropped, which leaves its memory as it is.
+        unsafe { slot.send(words, stream).map_err(|error| error.to_string())? };
+        Ok(Some(Self { slot, stream }))
+    }
+
+    /// To be called once the kernel that reads the tables is enqueued, or can't be.
+    fn enqueued(self) {
+        // SAFETY: the kernel was enqueued on the stream of the copy.
+        unsafe { self.slot.give_back(self.stream) };
     }
 }
 
-impl Drop for Table {
-    fn drop(&mut self) {
-        // SAFETY: allocated on this stream; whatever uses it was enqueued before. An error has nowhere to go.
-        let _ = unsafe { free_async(self.address, self.stream) };
-    }
+/// The lists that an entry reads, in the order of its parameters.
+fn lists_of<'a>(call: &'a Call<'_>, chosen: &'a Chosen) -> impl Iterator<Item = &'a [TensorDesc]> {
+    chosen.entry.params.iter().filter_map(|param| match param {
+        Param::List { index, .. } => call.list(*index),
+        Param::Array { .. } | Param::Scalar { .. } => None,
+    })
+}
+
+fn table_words(items: &[TensorDesc]) -> usize {
+    lists::words(items).next_multiple_of(TABLE_ALIGNMENT)
 }
 
 fn is_captured(stream: CUstream) -> bool {
@@ -312,14 +339,6 @@ fn is_captured(stream: CUstream) -> bool {
     // SAFETY: the stream is valid, the status is written to.
     let asked = unsafe { cuStreamIsCapturing(stream, &raw mut status) };
     asked != 0 || status != 0
-}
-
-fn list_tables(call: &Call<'_>, chosen: &Chosen) -> Result<Vec<Table>, String> {
-    let wanted = chosen.entry.params.iter().filter_map(|param| match param {
-        Param::List { index, .. } => call.list(*index),
-        Param::Array { .. } | Param::Scalar { .. } => None,
-    });
-    wanted.map(|items| Table::new(&lists::table(items), call.launch.stream as CUstream)).collect()
 }
 
 // -- Launch -------------------------------------------------------------------------------------------
@@ -333,8 +352,8 @@ impl Program {
         if dependent {
             validate_programmatic_dependent_launch(call.launch.device as usize).map_err(|e| failed(e.to_string()))?;
         }
-        let tables = list_tables(call, chosen).map_err(failed)?;
-        let mut slots = kernel_arguments(call, chosen, &tables);
+        let tables = Tables::new(call, chosen).map_err(failed)?;
+        let mut slots = kernel_arguments(call, chosen, tables.as_ref());
         let mut params: Vec<*mut c_void> = slots.iter_mut().map(|slot| std::ptr::from_mut(slot).cast()).collect();
         let [x, y, z] = call.launch.grid;
         let stream = call.launch.stream as CUstream;
@@ -342,11 +361,15 @@ impl Program {
         // (an array is its address, extents and strides); the module stays loaded, `compiled` keeps it; the
         // context is current. The stream and the memory are the caller's, who keeps them until the stream has
         // passed the kernel.
-        unsafe {
+        let launched = unsafe {
             let function = compiled.function.cu_function();
             let launch = if dependent { launch_kernel_pdl } else { launch_kernel };
             launch(function, (x, y, z), (1, 1, 1), 0, stream, &mut params).map_err(|error| failed(error.to_string()))
+        };
+        if let Some(tables) = tables {
+            tables.enqueued();
         }
+        launched
     }
 }
 

@@ -31,6 +31,7 @@ pub mod call;
 pub mod choose;
 pub mod dispatch;
 pub mod dtype;
+mod exchange;
 pub mod facts;
 pub mod launch;
 pub mod lists;

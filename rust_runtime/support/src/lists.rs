@@ -69,14 +69,20 @@ pub(crate) fn representative(items: &[TensorDesc]) -> TensorDesc {
     one
 }
 
-/// The words of the table that a kernel reads: address, extents and strides of each array.
-pub fn table(items: &[TensorDesc]) -> Vec<u64> {
+/// The number of words of the table of a (checked) list.
+pub fn words(items: &[TensorDesc]) -> usize {
+    items.first().map_or(0, |item| items.len() * (1 + 2 * item.ndim as usize))
+}
+
+/// Writes the table that a kernel reads: address, extents and strides of each array. What is behind it becomes 0.
+pub fn write_table(items: &[TensorDesc], table: &mut [u64]) {
     let row = |item: &TensorDesc| {
-        let rank = item.ndim as usize;
-        let sizes = item.shape[..rank].iter().chain(&item.strides[..rank]).map(|&size| size as u64);
-        std::iter::once(item.data).chain(sizes).collect::<Vec<_>>()
+        let (rank, item) = (item.ndim as usize, *item);
+        let sizes = item.shape.into_iter().take(rank).chain(item.strides.into_iter().take(rank));
+        std::iter::once(item.data).chain(sizes.map(|size| size as u64))
     };
-    items.iter().flat_map(row).collect()
+    let words = items.iter().flat_map(row).chain(std::iter::repeat(0));
+    table.iter_mut().zip(words).for_each(|(place, word)| *place = word);
 }
 
 #[cfg(test)]
@@ -97,6 +103,9 @@ mod tests {
         assert_eq!((one.data, one.shape[0], one.shape[1], one.strides[0], one.strides[1]), (16, 16, 1, 16, 1));
         let all = representative(&items);
         assert_eq!((all.data, all.shape[0], all.shape[1], all.strides[0], all.strides[1]), (8, 16, 1, 16, 3));
-        assert_eq!(table(&items[1..]), [0x208, 48, 1, 8, 1, 0x300, 32, 1, 40, 2]);
+        let mut table = [7; 12];
+        write_table(&items[1..], &mut table);
+        assert_eq!((words(&items[1..]), words(&[])), (10, 0));
+        assert_eq!(table, [0x208, 48, 1, 8, 1, 0x300, 32, 1, 40, 2, 0, 0]);
     }
 }

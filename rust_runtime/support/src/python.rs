@@ -3,7 +3,7 @@
 //! Packing descriptions in Python costs several times what a launch does. [`cutile_kernels_python_launcher`] makes
 //! a Python function for one kernel that reads tensors, numbers and the stream itself and calls the kernel's C
 //! function. It takes what a hot loop passes: tensors of a library with DLPack's C exchange interface (torch 2.10
-//! and newer), numbers, bools, strings, None. For anything else it answers [`DECLINED`] without an error, and the
+//! and newer), lists and tuples of them, numbers, bools, strings, None. For anything else it answers [`DECLINED`] without an error, and the
 //! caller packs the call in Python, with messages that say what was wrong with which argument.
 //!
 //! The library knows nothing of Python when it is built or loaded. The caller hands over the addresses of the
@@ -12,16 +12,14 @@
 use std::ffi::{CStr, c_char, c_int, c_long, c_longlong, c_void};
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::abi::{Launch, MAX_RANK, Payload, RawValue, TensorDesc, form, kind};
-use super::dtype::DType;
+use super::exchange::tensor;
 
 /// The answer to a call that has to be packed in Python.
 pub const DECLINED: c_long = -1;
 
 const MAX_ARGUMENTS: usize = 64;
-const CUDA: [i32; 2] = [2, 13]; // kDLCUDA, kDLCUDAManaged
 const FASTCALL: c_int = 0x80;
 
 /// A Python object.
@@ -30,7 +28,7 @@ pub struct Object {
     _opaque: [u8; 0],
 }
 
-type Py = *mut Object;
+pub(super) type Py = *mut Object;
 type KernelFn = unsafe extern "C" fn(
     *const TensorDesc,
     usize,
@@ -48,8 +46,8 @@ macro_rules! api {
         #[allow(non_snake_case, missing_docs)]
         #[derive(Clone, Copy)]
         pub struct Api {
-            $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
-            $($object: Py,)*
+            $(pub(super) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+            $(pub(super) $object: Py,)*
         }
 
         impl Api {
@@ -92,6 +90,8 @@ api! {
     PyEval_SaveThread: fn() -> *mut c_void;
     PyFloat_AsDouble: fn(Py) -> f64;
     PyLong_AsLongLong: fn(Py) -> c_longlong;
+    PyList_GetItem: fn(Py, isize) -> Py;
+    PyList_Size: fn(Py) -> isize;
     PyLong_FromLong: fn(c_long) -> Py;
     PyObject_GetAttr: fn(Py, Py) -> Py;
     PyObject_Type: fn(Py) -> Py;
@@ -100,8 +100,9 @@ api! {
     PyUnicode_AsUTF8AndSize: fn(Py, *mut isize) -> *const c_char;
     PyUnicode_InternFromString: fn(*const c_char) -> Py;
     Py_DecRef: fn(Py);
+    Py_IncRef: fn(Py);
     @objects
-    None; True; bool; float; int; str; tuple;
+    None; True; bool; float; int; list; str; tuple;
 }
 
 // SAFETY: addresses of functions and of objects that live as long as the interpreter.
@@ -110,7 +111,7 @@ unsafe impl Send for Api {}
 unsafe impl Sync for Api {}
 
 #[repr(C)]
-struct MethodDef {
+pub(super) struct MethodDef {
     name: *const c_char,
     function: FastCall,
     flags: c_int,
@@ -150,8 +151,8 @@ pub extern "C" fn cutile_kernels_python_names() -> *const c_char {
 /// Makes a Python function `launch(stream, grid, args, flags) -> int` for a kernel; null when it can't be made, with
 /// Python's error set if it was Python's.
 ///
-/// `function` is the kernel's C function. `roles` has a character for each parameter: `a` an array, `s` a scalar,
-/// `c` a constant. `hints` are occupancy, num_ctas, num_worker_warps and opt_level_plus_one as in [`Launch`],
+/// `function` is the kernel's C function. `roles` has a character for each parameter: `a` an array, `l` a list of
+/// arrays, `s` a scalar, `c` a constant. `hints` are occupancy, num_ctas, num_worker_warps and opt_level_plus_one as in [`Launch`],
 /// for `device` (-1 where they are the same for all).
 ///
 /// # Safety
@@ -176,7 +177,7 @@ pub unsafe extern "C" fn cutile_kernels_python_launcher(
             let api = Api::new(std::slice::from_raw_parts(addresses, count))?;
             (api, CStr::from_ptr(roles).to_bytes(), hints.cast::<[i32; 4]>().read_unaligned())
         };
-        if roles.len() > MAX_ARGUMENTS || !roles.iter().all(|role| b"asc".contains(role)) {
+        if roles.len() > MAX_ARGUMENTS || !roles.iter().all(|role| b"alsc".contains(role)) {
             return None;
         }
         // SAFETY: the interpreter's lock is held; the capsule owns the launcher and gives it back.
@@ -232,44 +233,154 @@ unsafe extern "C" fn launch(capsule: Py, args: *const Py, count: isize) -> Py {
     }
 }
 
+/// The arguments of one call as they are read, each kind in the order of the parameters.
+struct Arguments {
+    arrays: [MaybeUninit<TensorDesc>; MAX_ARGUMENTS],
+    scalars: [MaybeUninit<RawValue>; MAX_ARGUMENTS],
+    constants: [MaybeUninit<RawValue>; MAX_ARGUMENTS],
+    n_arrays: usize,
+    n_scalars: usize,
+    n_constants: usize,
+    /// The arrays of all lists, one list after the other.
+    items: Vec<TensorDesc>,
+    /// For each list: which of `arrays` stands for it, and how many of `items` are its own.
+    lists: Vec<(usize, usize)>,
+    /// The device of all arrays; -1 before the first.
+    device: i32,
+}
+
+impl Arguments {
+    const fn new() -> Self {
+        Self {
+            arrays: [const { MaybeUninit::uninit() }; MAX_ARGUMENTS],
+            scalars: [const { MaybeUninit::uninit() }; MAX_ARGUMENTS],
+            constants: [const { MaybeUninit::uninit() }; MAX_ARGUMENTS],
+            n_arrays: 0,
+            n_scalars: 0,
+            n_constants: 0,
+            items: Vec::new(),
+            lists: Vec::new(),
+            device: -1,
+        }
+    }
+
+    /// Reads the argument of a parameter with this role; `None`: it is left to Python.
+    ///
+    /// # Safety
+    ///
+    /// The interpreter's lock is held, and the object lives until the call has returned. There are no more than
+    /// `MAX_ARGUMENTS` arguments.
+    unsafe fn argument(&mut self, api: &Api, role: u8, argument: Py) -> Option<()> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match role {
+                b'a' => {
+                    let array = tensor(api, argument)?;
+                    self.on_device(&array)?;
+                    self.arrays[self.n_arrays].write(array);
+                    self.n_arrays += 1;
+                }
+                b'l' => {
+                    let before = self.items.len();
+                    self.list(api, argument)?;
+                    self.lists.push((self.n_arrays, self.items.len() - before));
+                    self.n_arrays += 1;
+                }
+                b's' => {
+                    self.scalars[self.n_scalars].write(api.value(argument)?);
+                    self.n_scalars += 1;
+                }
+                _ => {
+                    self.constants[self.n_constants].write(api.value(argument)?);
+                    self.n_constants += 1;
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Reads the arrays of a list or tuple that isn't empty.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Arguments::argument`].
+    unsafe fn list(&mut self, api: &Api, list: Py) -> Option<()> {
+        // SAFETY: the caller's promise. An interface that is written in Python may let other threads run, which may
+        // change the list: its length is asked for each time, and an item is held while it is read.
+        unsafe {
+            let kind = api.kind_of(list);
+            let (size, item) = match kind {
+                _ if kind == api.list => (api.PyList_Size, api.PyList_GetItem),
+                _ if kind == api.tuple => (api.PyTuple_Size, api.PyTuple_GetItem),
+                _ => return None,
+            };
+            let length = size(list);
+            if length < 1 {
+                return None;
+            }
+            self.items.reserve(length as usize);
+            for position in 0..length {
+                let object = item(list, position);
+                if object.is_null() {
+                    return None;
+                }
+                (api.Py_IncRef)(object);
+                let read = tensor(api, object);
+                (api.Py_DecRef)(object);
+                let array = read?;
+                self.on_device(&array)?;
+                self.items.push(array);
+            }
+        }
+        Some(())
+    }
+
+    /// Whether an array is on the device of those before it.
+    fn on_device(&mut self, array: &TensorDesc) -> Option<()> {
+        if self.device >= 0 && array.device != self.device {
+            return None;
+        }
+        self.device = array.device;
+        Some(())
+    }
+
+    /// Describes the lists, once `items` doesn't move any more.
+    fn point_to_items(&mut self) {
+        let mut first = 0;
+        for &(index, length) in &self.lists {
+            let mut shape = [0; MAX_RANK];
+            shape[0] = length as i64;
+            self.arrays[index].write(TensorDesc {
+                data: self.items[first..].as_ptr() as u64,
+                shape,
+                strides: [0; MAX_RANK],
+                ndim: 0,
+                dtype: 0,
+                device: -1,
+                form: form::LIST,
+            });
+            first += length;
+        }
+    }
+}
+
 impl Launcher {
     /// # Safety
     ///
     /// The interpreter's lock is held; the arguments are objects that live until the call returns.
     unsafe fn launch(&self, args: &[Py]) -> Option<i32> {
         let api = &self.api;
-        let mut arrays = [const { MaybeUninit::<TensorDesc>::uninit() }; MAX_ARGUMENTS];
-        let mut scalars = [const { MaybeUninit::<RawValue>::uninit() }; MAX_ARGUMENTS];
-        let mut constants = [const { MaybeUninit::<RawValue>::uninit() }; MAX_ARGUMENTS];
-        let (mut n_arrays, mut n_scalars, mut n_constants) = (0, 0, 0);
-        let mut device = -1;
+        let mut read = Arguments::new();
         // SAFETY: the caller's promise; tuples keep their items.
         unsafe {
             if api.kind_of(args[2]) != api.tuple || (api.PyTuple_Size)(args[2]) != self.roles.len() as isize {
                 return None;
             }
             for (position, role) in self.roles.iter().enumerate() {
-                let argument = (api.PyTuple_GetItem)(args[2], position as isize);
-                match role {
-                    b'a' => {
-                        let array = tensor(api, argument)?;
-                        if device >= 0 && array.device != device {
-                            return None;
-                        }
-                        device = array.device;
-                        arrays[n_arrays].write(array);
-                        n_arrays += 1;
-                    }
-                    b's' => {
-                        scalars[n_scalars].write(api.value(argument)?);
-                        n_scalars += 1;
-                    }
-                    _ => {
-                        constants[n_constants].write(api.value(argument)?);
-                        n_constants += 1;
-                    }
-                }
+                read.argument(api, *role, (api.PyTuple_GetItem)(args[2], position as isize))?;
             }
+            read.point_to_items();
+            let device = read.device;
             if device < 0 || (self.device >= 0 && self.device != device) {
                 return None;
             }
@@ -287,12 +398,12 @@ impl Launcher {
             };
             let thread = (api.PyEval_SaveThread)();
             let status = (self.function)(
-                arrays.as_ptr().cast(),
-                n_arrays,
-                scalars.as_ptr().cast(),
-                n_scalars,
-                constants.as_ptr().cast(),
-                n_constants,
+                read.arrays.as_ptr().cast(),
+                read.n_arrays,
+                read.scalars.as_ptr().cast(),
+                read.n_scalars,
+                read.constants.as_ptr().cast(),
+                read.n_constants,
                 &raw const launch,
             );
             (api.PyEval_RestoreThread)(thread);
@@ -392,118 +503,5 @@ impl Api {
             }
         }
         Some(out)
-    }
-}
-
-// -- DLPack's C exchange interface --------------------------------------------------------------------
-
-#[repr(C)]
-struct Tensor {
-    data: *mut c_void,
-    device_type: i32,
-    device: i32,
-    ndim: i32,
-    code: u8,
-    bits: u8,
-    lanes: u16,
-    shape: *const i64,
-    strides: *const i64,
-    byte_offset: u64,
-}
-
-/// `DLPackExchangeAPI` of DLPack 1.2 and later versions 1.
-#[repr(C)]
-struct Exchange {
-    major: u32,
-    minor: u32,
-    previous: *const Exchange,
-    allocate: *const c_void,
-    from_object: *const c_void,
-    to_object: *const c_void,
-    /// Fills a tensor that borrows from the object; may be null.
-    borrow: Option<unsafe extern "C" fn(*mut c_void, *mut Tensor) -> c_int>,
-    current_stream: *const c_void,
-}
-
-const EXCHANGE: &CStr = c"dlpack_exchange_api";
-
-/// Types whose interface is known. Types are kept alive, so that an address never comes to mean another type.
-struct Known {
-    kind: AtomicPtr<Object>,
-    exchange: AtomicPtr<Exchange>,
-}
-
-static KNOWN: [Known; 8] =
-    [const { Known { kind: AtomicPtr::new(std::ptr::null_mut()), exchange: AtomicPtr::new(std::ptr::null_mut()) } }; 8];
-
-unsafe fn exchange_of(api: &Api, object: Py) -> Option<&'static Exchange> {
-    // SAFETY: the interpreter's lock is held; the interface lives as long as its type, which a slot keeps.
-    unsafe {
-        let kind = (api.PyObject_Type)(object);
-        for slot in &KNOWN {
-            let known = slot.kind.load(Ordering::Acquire);
-            if known == kind {
-                (api.Py_DecRef)(kind);
-                return slot.exchange.load(Ordering::Acquire).as_ref();
-            }
-            if known.is_null() {
-                let found = find_exchange(api, kind)?;
-                slot.exchange.store(found, Ordering::Release);
-                slot.kind.store(kind, Ordering::Release); // the reference stays with the slot
-                return found.as_ref();
-            }
-        }
-        (api.Py_DecRef)(kind);
-        None
-    }
-}
-
-/// The interface of a type, or null where it has none that is known here. Takes no reference; null is remembered too.
-unsafe fn find_exchange(api: &Api, kind: Py) -> Option<*mut Exchange> {
-    // SAFETY: as for [`exchange_of`].
-    unsafe {
-        let name = (api.PyUnicode_InternFromString)(c"__dlpack_c_exchange_api__".as_ptr());
-        let capsule = (api.PyObject_GetAttr)(kind, name);
-        (api.Py_DecRef)(name);
-        if capsule.is_null() {
-            (api.PyErr_Clear)();
-            return Some(std::ptr::null_mut());
-        }
-        let found = (api.PyCapsule_GetPointer)(capsule, EXCHANGE.as_ptr()).cast::<Exchange>();
-        (api.Py_DecRef)(capsule);
-        (api.PyErr_Clear)();
-        let usable = found.as_ref().is_some_and(|exchange| exchange.major == 1 && exchange.borrow.is_some());
-        Some(if usable { found } else { std::ptr::null_mut() })
-    }
-}
-
-/// Describes a tensor on a GPU; `None` for anything else.
-unsafe fn tensor(api: &Api, object: Py) -> Option<TensorDesc> {
-    // SAFETY: the interface fills the tensor with pointers into the object, which the caller keeps.
-    unsafe {
-        let borrow = exchange_of(api, object)?.borrow?;
-        let mut tensor = MaybeUninit::<Tensor>::zeroed();
-        if borrow(object.cast(), tensor.as_mut_ptr()) != 0 {
-            return None;
-        }
-        let tensor = tensor.assume_init();
-        let rank = usize::try_from(tensor.ndim).ok().filter(|rank| *rank <= MAX_RANK)?;
-        if !CUDA.contains(&tensor.device_type) || (rank > 0 && (tensor.shape.is_null() || tensor.strides.is_null())) {
-            return None;
-        }
-        let dtype = DType::from_dlpack(tensor.code, tensor.bits, tensor.lanes)?;
-        let (mut shape, mut strides) = ([0; MAX_RANK], [0; MAX_RANK]);
-        for axis in 0..rank {
-            (shape[axis], strides[axis]) = (*tensor.shape.add(axis), *tensor.strides.add(axis));
-        }
-        Some(TensorDesc {
-            data: tensor.data as u64 + tensor.byte_offset,
-            shape,
-            strides,
-            ndim: tensor.ndim,
-            dtype: dtype as i32,
-            device: tensor.device,
-            form: form::ARRAY,
-        })
     }
 }

@@ -1,10 +1,13 @@
 //! A kernel's table and calls of it, without a device: the checks, the choice, the facts.
 
 use std::ffi::CString;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::abi::{Launch, MAX_RANK, Payload, RawValue, TensorDesc, form, kind};
 use super::call::Call;
 use super::choose::{Argument, Chosen, choose, dtype, extent, facts_decide, flag, size};
+use super::dispatch::Backend;
 use super::dtype::DType;
 use super::facts::array_facts;
 use super::plan::describe;
@@ -342,6 +345,59 @@ fn texts_are_part_of_a_signature() {
     let found: Vec<_> = texts.iter().map(|text| of(&CString::new(*text).unwrap())).collect();
     assert!((1..found.len()).all(|index| !found[..index].contains(&found[index])));
     assert_eq!(found[0], of(&CString::new("slow").unwrap()));
+}
+
+/// Counts how often an entry is chosen, and remembers signatures.
+struct Recorder {
+    known: Mutex<Vec<Vec<u64>>>,
+    again: AtomicUsize,
+}
+
+impl Backend for Recorder {
+    fn run_again(&self, _: &Call<'_>, signature: &[u64]) -> Option<Result<(), Failure>> {
+        self.known.lock().unwrap().iter().any(|known| known == signature).then(|| {
+            self.again.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        })
+    }
+
+    fn run(&self, _: &Call<'_>, _: Chosen, signature: Vec<u64>) -> Result<(), Failure> {
+        self.known.lock().unwrap().push(signature);
+        Ok(())
+    }
+}
+
+#[test]
+fn the_facts_of_lists_are_remembered() {
+    static RECORDER: Recorder = Recorder { known: Mutex::new(Vec::new()), again: AtomicUsize::new(0) };
+    static LISTS: Kernel = Kernel {
+        name: "_lists",
+        arrays: &["xs"],
+        scalars: &[],
+        constants: &[],
+        opt_levels: &[],
+        entries: &[Entry {
+            name: "all",
+            when: "True",
+            applies: |_| true,
+            generics: &[],
+            params: &[Param::List { name: "xs", index: 0, element: Element::Fixed(DType::F16), rank: 2 }],
+        }],
+    };
+    let launched = |items: &[TensorDesc]| {
+        let list = TensorDesc { data: items.as_ptr() as u64, form: form::LIST, ..array(DType::F16, &[], &[]) };
+        let list = TensorDesc { shape: shape([items.len() as i64, 0]), ..list };
+        let (launch, none) = (arguments().launch, std::ptr::null());
+        // SAFETY: the pointers are to values that outlive the call.
+        let status = unsafe { super::launch(&LISTS, &RECORDER, &raw const list, 1, none, 0, none, 0, &launch) };
+        assert_eq!(status, 0);
+        (RECORDER.known.lock().unwrap().len(), RECORDER.again.load(Ordering::Relaxed))
+    };
+    let of = |rows: i64| array(DType::F16, &[rows, 5], &[8, 1]);
+    assert_eq!(launched(&[of(16), of(32)]), (1, 0));
+    assert_eq!(launched(&[of(48), of(64), of(16)]), (1, 1)); // other arrays and more of them, the same facts
+    assert_eq!(launched(&[of(48), of(17)]), (2, 1));
+    assert_eq!(launched(&[of(5)]), (2, 2));
 }
 
 #[test]
