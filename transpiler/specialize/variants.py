@@ -183,8 +183,13 @@ def _path(kernel: Kernel) -> Path:
 
 
 def _impossible(one: Specialization, before: Sequence[Condition], condition: Condition) -> bool:
-    """Whether no call turns the decision over after those before it."""
-    return _sizes_say(condition) or _repeated(before, condition) or _excluded(one, before, condition)
+    """Whether no call turns the decision over after those before it: constants keep the types that were given."""
+    return (
+        condition.sym.op == "is_bool"
+        or _sizes_say(condition)
+        or _repeated(before, condition)
+        or _excluded(one, before, condition)
+    )
 
 
 def _sizes_say(condition: Condition) -> bool:
