@@ -122,6 +122,15 @@ def test_of_an_entry_only_the_ways_that_were_proved_are_taken() -> None:
     assert "float" not in left.files["ffi.rs"].partition('when: "C == 0.0"')[2].partition("Entry {")[0]
 
 
+def test_an_entry_for_sizes_of_64_bits_is_not_in_the_table() -> None:
+    (job,) = corpus_jobs(str(CASES / "sizes.toml"))
+    made = run_jobs([job], Options(workers=1)).translations["sizes"]
+    entries = {entry.condition: entry.checks for kernel in made.plan.kernels for entry in kernel.entries}
+    assert [check.specialization.name for check in entries["always"]] == ["i64"]
+    assert '"always"' not in made.files["ffi.rs"]
+    assert "x.shape[1] == 2" in made.files["ffi.rs"]
+
+
 def test_entries_that_one_call_could_take_are_found() -> None:
     (job,) = corpus_jobs(str(CASES / "overlap.toml"))
     tables = translate(job).tables
