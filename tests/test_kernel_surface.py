@@ -185,7 +185,7 @@ def test_hints_from_a_tuner(ours: Kernel, monkeypatch: pytest.MonkeyPatch) -> No
         def run(self, kernel: Kernel, *_: Any) -> float:
             if kernel.hints not in tried[-1:]:
                 tried.append(kernel.hints)
-            return 10.0 - kernel.hints["occupancy"]
+            return 10.0 - float(kernel.hints["occupancy"])
 
     monkeypatch.setattr(tuning, "_Timer", Timer)
     made = {one: ct.kernel(ours._pyfunc, num_ctas=one) for one in (1, 2)}
