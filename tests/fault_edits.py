@@ -461,6 +461,11 @@ def is_call(*names: str) -> Callable[[RustText, Let], bool]:
     return lambda text, let: text[let.value].split("(")[0].strip() in names
 
 
+def converts_values(text: RustText, let: Let) -> bool:
+    """Select conversions of what isn't a constant, which may be exact in the other type."""
+    return is_call("convert_tile")(text, let) and "from_bits" not in text[let.value]
+
+
 def is_accumulator(text: RustText, let: Let) -> bool:
     """Select the float values that loops carry."""
     return let.mutable and "f32" in text[let.type]

@@ -134,7 +134,7 @@ VALUES = (
     text("accumulator's element type", fe.bound(fe.is_accumulator, fe.half_accumulator)),
     text("accumulator's start", fe.bound(fe.is_accumulator, fe.another_start)),
     text("accumulation lost", fe.not_accumulated),
-    text("a conversion rounds on the way", fe.bound(fe.is_call("convert_tile"), fe.detour)),
+    text("a conversion rounds on the way", fe.bound(fe.converts_values, fe.detour)),
     text("permutation", fe.permutation),
     text("axis of a broadcast", fe.broadcast_axis),
     text("a lane's number doubled", fe.bound(

@@ -106,6 +106,8 @@ def _small_enough(op: str, args: list[Any]) -> None:
     """Refuse what Rust leaves undefined on purpose: huge results, and texts as operands of arithmetic."""
     if op in ("add", "mul", "mod") and any(isinstance(a, str) for a in args):
         raise TypeError
+    if op == "bool" and not isinstance(args[0], int | float):
+        raise TypeError
     if op == "int" and isinstance(args[0], float) and abs(args[0]) >= 1.7e38:
         raise TooLargeError
     if not all(isinstance(a, int) for a in args):

@@ -152,7 +152,8 @@ def test_variants_are_numbered_as_in_kernel_rs(
     assert cli.main(["k.py", "--spec", "spec.toml", "--variants"]) == 0
     out = capsys.readouterr().out
     shown = dict(re.findall(r"^  (k\w*)<.*\n    when (.*)$", out, re.M))
-    assert list(shown) == ["k", "k_1", "k_2", "k_3"]
+    assert list(shown) == ["k", *(f"k_{i}" for i in range(1, len(shown)))]
+    assert len(shown) > 3
     assert "MODE == 2" in shown[written["m2"]]
     assert "MODE != 3" in shown[written["m7"]]
 

@@ -116,7 +116,7 @@ def render_template(name: str, **values: object) -> str:
 def _lines(operator: str, module: str, source: str, groups: Sequence[_Group]) -> list[Line]:
     text = render_template(
         "kernel.rs.j2", title=f"Kernels of `{operator}`.", source=comment(source or operator), module=module,
-        body=_MARK + "\n",
+        body=_MARK + "\n", kernels=bool(groups),
     )  # fmt: skip
     lines: list[Line] = []
     for line in text.splitlines():

@@ -98,7 +98,9 @@ def constant_value(text: str, dtype: DType) -> bool | int | float:
 
 
 def _of_bits(bits: int, dtype: DType) -> float:
-    number = from_bits(bits, dtype.name)
-    if math.isnan(number) and bits != _QUIET_NAN.get(dtype.name):
+    number, sign = from_bits(bits, dtype.name), 1 << (dtype.bits - 1)
+    if math.isnan(number) and bits & ~sign == _QUIET_NAN.get(dtype.name):
+        return math.copysign(math.nan, -1.0 if bits & sign else 1.0)
+    if math.isnan(number):
         raise refused(f"the NaN {bits:#x} of {dtype} can't be written in cutile 0.5")
     return number

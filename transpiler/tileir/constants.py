@@ -102,19 +102,32 @@ def by_bits(element: str, bits: int) -> str:
 
 @lru_cache(maxsize=4096)
 def converted(value: str, element: str) -> str | None:
-    """Convert a finite float constant to another float type, rounded to the nearest (to even at ties); print its bits.
+    """Convert a float constant to another float type, rounded to the nearest (to even at ties); print its bits.
 
-    None where it isn't one, or is no finite number of the other type: what an overflow gives is left to the device.
+    An infinity stays one. None for a NaN, and where a number is no finite one of the other type: what an overflow
+    gives is left to the device.
     """
     found = constant_bits(value)
     if found is None or found[0] not in _FORMATS or element not in _FORMATS:
         return None
+    if (sign := _infinity(*found)) is not None:
+        return None if element == "f8E4M3FN" else by_bits(element, _infinite(element, sign))
     number = _decode(*found)
     if number is None:
         return None
     negative, size = number
     bits = _encode(element, -1.0 if negative else 1.0, size)
     return None if bits < 0 else by_bits(element, bits)
+
+
+def _infinity(element: str, bits: int) -> int | None:
+    """Return the sign bit of an infinity, None for all else."""
+    return next((sign for sign in (0, 1) if element != "f8E4M3FN" and bits == _infinite(element, sign)), None)
+
+
+def _infinite(element: str, sign: int) -> int:
+    exponent_bits, stored = _FORMATS[element]
+    return (sign << (exponent_bits + stored)) | (((1 << exponent_bits) - 1) << stored)
 
 
 def _decode(element: str, bits: int) -> tuple[bool, Fraction] | None:

@@ -89,8 +89,8 @@ EQUIVALENCES: tuple[Equivalence, ...] = (
     ),
     Equivalence(
         "fold-float-conversion",
-        "ftof of a finite float constant, rounding to nearest even and flushing nothing to zero, is the constant of "
-        "the other type that IEEE 754 rounds it to, where that is finite.",
+        "ftof of a float constant that isn't NaN, rounding to nearest even and flushing nothing to zero, is the "
+        "constant of the other type that IEEE 754 rounds it to: an infinity stays one, a number must not overflow.",
         ("ftof",),
         rw.fold_float_conversion,
     ),

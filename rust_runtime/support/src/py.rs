@@ -243,9 +243,10 @@ pub fn not<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
     Value::undefined_unless(a.into().truth().map(|truth| !truth))
 }
 
-/// `bool(a)`
+/// `bool(a)` of a number; a text or None where a number was translated is another program.
 pub fn bool<'a>(a: impl Into<Value<'a>>) -> Value<'a> {
-    Value::undefined_unless(a.into().truth())
+    let a = a.into();
+    Value::undefined_unless(a.number().and_then(|_| a.truth()))
 }
 
 /// `type(a) is bool`
