@@ -16,7 +16,7 @@ from transpiler import passes
 from transpiler.diagnostics import Diagnostic, Span, TranspileError
 from transpiler.emit.abi import EntryAbi
 from transpiler.emit.entry import EmittedEntry, emit_entry
-from transpiler.emit.extras import author_of, extra_files
+from transpiler.emit.extras import ExtraFiles, extra_files
 from transpiler.emit.inputs import compile_inputs
 from transpiler.emit.render import EmittedModule, emit_operator
 from transpiler.frontend import load_program
@@ -89,13 +89,14 @@ def translate(job: OperatorJob, trace: Trace = lambda _stage, _of, _form: None) 
     closures, refusals, lookups = _closures(job)
     kernels = [_kernel_plan(program, job, k, residuals, module, refusals.get(k.name)) for k in job.kernels]
     left_out = left_out_text(job.name, holes) if (holes := holed(kernels)) else ""
-    files, notes = _files(program, job, module, left_out)
-    kernels = [_noted(kernel, notes, first=index == 0) for index, kernel in enumerate(kernels)]
+    extras = _extras(program, job, module, left_out)
+    kernels = [_noted(kernel, extras.diagnostics, first=index == 0) for index, kernel in enumerate(kernels)]
     lookups.add(program_lookups(job.path, display=job.display))
     plan = _operator_plan(program, job, module, tuple(kernels))
-    author = author_of(read_source(job.path, program.modules[program.main].path), module.kernel_abis, program.main)
-    tables = LaunchTables(module.kernel_abis, _paths(job, kernels, residuals, module), left_out, author)
-    return Translation(plan, files, closures, _traces(programs), lookups, _sites(residuals), tables)
+    tables = LaunchTables(module.kernel_abis, _paths(job, kernels, residuals, module), left_out, extras.author)
+    return Translation(
+        plan, {KERNEL_FILE: module.text} | extras.files, closures, _traces(programs), lookups, _sites(residuals), tables
+    )
 
 
 def _specialized(
@@ -182,11 +183,8 @@ def _closures(job: OperatorJob) -> tuple[dict[str, Closure], dict[str, Diagnosti
     return closures, refusals, tree.lookups
 
 
-def _files(
-    program: hir.Program, job: OperatorJob, module: EmittedModule, left_out: str
-) -> tuple[dict[str, str], list[Diagnostic]]:
+def _extras(program: hir.Program, job: OperatorJob, module: EmittedModule, left_out: str) -> ExtraFiles:
     """Render what stands beside kernel.rs: the C interface and the Python side."""
-    files = {KERNEL_FILE: module.text}
     package = program.main if job.path.name == "__init__.py" else program.main.rpartition(".")[0]
     shown = program.modules[program.main].path
     text = read_source(job.path, shown)
@@ -194,8 +192,8 @@ def _files(
         extras = extra_files(job.name, module.kernel_abis, text, module=module.module, package=package, source=shown,
                              left_out=left_out, origin=program.main)  # fmt: skip
     except Exception as exc:
-        return files, [internal_error(exc, Span(shown, 1, 1))]
-    return files | extras.files, [replace(d, severity="warning") for d in extras.diagnostics]
+        return ExtraFiles({}, (internal_error(exc, Span(shown, 1, 1)),))
+    return replace(extras, diagnostics=tuple(replace(d, severity="warning") for d in extras.diagnostics))
 
 
 def _noted(kernel: KernelPlan, notes: Sequence[Diagnostic], *, first: bool) -> KernelPlan:

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 from transpiler.emit.generics import Generics
 from transpiler.ir import rust
-from transpiler.ir.numbers import bits, float32_bits
+from transpiler.ir.numbers import QUIET_NAN, bits, float32_bits
 from transpiler.ir.symbolic import Sym, apply
 from transpiler.ir.tir import Op
 from transpiler.ir.types import DType, TileTy
 
 _SPLATS = {"int32": "i32", "int64": "i64", "float32": "f32"}
-_NAN_BITS = {"float16": 0x7E00, "bfloat16": 0x7FC0, "float32": 0x7FC00000, "float64": 0x7FF8000000000000}
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ def _restricted(value: float, ty: TileTy, shape: rust.Expr) -> Constant | None:
 
 def _nan(ty: TileTy, shape: rust.Expr, *, negative: bool) -> Constant:
     """A quiet NaN by its bits, as a signed number: cutile 0.5 has no literal of one."""
-    number = str(_NAN_BITS[ty.dtype.name] - (negative << (ty.dtype.bits - 1)))
+    number = str(QUIET_NAN[ty.dtype.name] - (negative << (ty.dtype.bits - 1)))
     if ty.dtype.bits != 32:
         whole = rust.call(f"const_i::<i{ty.dtype.bits}, _>", rust.Text(number), shape)
     elif ty.shape:

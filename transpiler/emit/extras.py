@@ -16,10 +16,14 @@ from transpiler.emit.host import render_host
 
 @dataclass(frozen=True)
 class ExtraFiles:
-    """Files by their path in the operator's folder; ``diagnostics`` say which kernels have no C symbol, and why."""
+    """Files by their path in the operator's folder; ``diagnostics`` say which kernels have no C symbol, and why.
+
+    ``author`` is what the bindings say of the author's functions.
+    """
 
     files: dict[str, str]
     diagnostics: tuple[Diagnostic, ...] = field(default=())
+    author: Author = field(default=Author())
 
 
 def extra_files(
@@ -34,21 +38,22 @@ def extra_files(
     goes on launching it with cuda.tile.
     """
     able, diagnostics = _able(abis)
-    files = launch_files(operator, abis, module, left_out, author_of(source_text, abis, origin))
+    author = Author(author_functions(source_text, {abi.kernel for abi in abis}), origin)
+    files = _launch_files(operator, able, module, left_out, author)
     files["host.py"] = render_host(source_text, {abi.kernel for abi in able}, package=package, source=source)
-    return ExtraFiles(render_operator_modules(operator) | files, tuple(diagnostics))
-
-
-def author_of(source_text: str, abis: Sequence[KernelAbi], origin: str) -> Author:
-    """Return what host code may ask the kernels of a module for that their ABI doesn't have."""
-    return Author(author_functions(source_text, {abi.kernel for abi in abis}), origin)
+    return ExtraFiles(render_operator_modules(operator) | files, tuple(diagnostics), author)
 
 
 def launch_files(
     operator: str, abis: Sequence[KernelAbi], module: str, left_out: str, author: Author
 ) -> dict[str, str]:  # fmt: skip
     """Render what says which entry a launch takes: an operator's ffi.rs and ``_bindings.py``."""
-    able, _ = _able(abis)
+    return _launch_files(operator, _able(abis)[0], module, left_out, author)
+
+
+def _launch_files(
+    operator: str, able: Sequence[KernelAbi], module: str, left_out: str, author: Author
+) -> dict[str, str]:  # fmt: skip
     bindings = render_bindings(operator, able, left_out, author.functions, author.origin)
     return {"ffi.rs": render_ffi(operator, able, module), "_bindings.py": bindings}
 
@@ -74,4 +79,4 @@ def render_extra_files(
     return extra_files(operator, abis, source_text, module=module, package=package, source=source, origin=origin).files
 
 
-__all__ = ["ExtraFiles", "author_of", "extra_files", "launch_files", "render_crate_files", "render_extra_files"]
+__all__ = ["ExtraFiles", "extra_files", "launch_files", "render_crate_files", "render_extra_files"]

@@ -9,6 +9,9 @@ from typing import Any
 
 from transpiler.ir.types import GENERIC_CLASS, DType
 
+QUIET_NAN = {"float16": 0x7E00, "bfloat16": 0x7FC0, "float32": 0x7FC00000, "float64": 0x7FF8000000000000}
+"""The bits of the NaN that a Python float is in each float type (with the sign bit: of the negative one)."""
+
 _DROPPED = {"bfloat16": 16, "tfloat32": 13}  # bits of a float32's significand that a dtype hasn't
 
 

@@ -11,7 +11,7 @@ import re
 
 import numpy as np
 
-from transpiler.ir.numbers import from_bits
+from transpiler.ir.numbers import QUIET_NAN, from_bits
 from transpiler.ir.types import TOKEN, Dim, DType, PtrTy, TileTy, Type, ViewTy, dim
 from transpiler.raising.refusal import refused
 from transpiler.tileir.forms import split_list
@@ -25,7 +25,6 @@ ELEMENTS = {
 _INTEGER = re.compile(r"i(8|16|32|64)")
 _POINTER = re.compile(r"ptr<(.*)>")
 _VIEW = re.compile(r"(partition|strided|gather_scatter)_view<(.*)>")
-_QUIET_NAN = {"float16": 0x7E00, "bfloat16": 0x7FC0, "float32": 0x7FC00000, "float64": 0x7FF8000000000000}
 
 
 def dtype_of(element: str, like: DType | None = None, signed: bool | None = None) -> DType:
@@ -99,7 +98,7 @@ def constant_value(text: str, dtype: DType) -> bool | int | float:
 
 def _of_bits(bits: int, dtype: DType) -> float:
     number, sign = from_bits(bits, dtype.name), 1 << (dtype.bits - 1)
-    if math.isnan(number) and bits & ~sign == _QUIET_NAN.get(dtype.name):
+    if math.isnan(number) and bits & ~sign == QUIET_NAN.get(dtype.name):
         return math.copysign(math.nan, -1.0 if bits & sign else 1.0)
     if math.isnan(number):
         raise refused(f"the NaN {bits:#x} of {dtype} can't be written in cutile 0.5")
